@@ -1,0 +1,104 @@
+//! The one event stream: everything that a surface shows is a fold over these.
+
+use crate::clock::Timestamp;
+use crate::end::End;
+use crate::ids::{AgentId, AgentName, CallId, SessionId};
+use crate::message::{Answer, Message, ToolResult, ToolUse};
+use crate::usage::{Cost, Usage};
+use serde::Serialize;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// Counts up without gaps within a session: a late joiner's cursor.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub agent: AgentId,
+    pub kind: EventKind,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    SessionStarted(Box<SessionStarted>),
+    AgentStarted {
+        name: AgentName,
+        agent_type: String,
+        parent: Option<AgentId>,
+    },
+    /// User-role input that entered the conversation (prompts, mail, notifications).
+    Input(Arc<Message>),
+    /// What the agent waits for from now on: there is always exactly one such state.
+    Waiting(Waiting),
+    TextDelta(String),
+    ReasoningDelta(String),
+    /// The model began to write a call; its arguments are not there yet.
+    CallDelta {
+        tool: String,
+    },
+    /// What was streamed of this answer is void; it is asked for again.
+    Retry {
+        attempt: u32,
+        delay_ms: u64,
+        status: Option<u16>,
+        error: String,
+    },
+    Answered {
+        turn: u32,
+        answer: Arc<Answer>,
+        cost: Cost,
+    },
+    ToolStarted {
+        tool_use: Arc<ToolUse>,
+    },
+    ToolFinished {
+        tool: String,
+        result: Arc<ToolResult>,
+        duration_ms: u64,
+    },
+    AgentEnded(Box<AgentEnded>),
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionStarted {
+    pub session: SessionId,
+    pub cwd: String,
+    pub mode: String,
+    pub provider: String,
+    pub model: String,
+    pub tools: Vec<String>,
+    pub permission_mode: String,
+    pub version: String,
+    pub key_source: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct AgentEnded {
+    pub end: End,
+    /// The final text, as far as there was any.
+    pub result: String,
+    pub turns: u32,
+    pub tool_uses: u32,
+    pub usage: Usage,
+    pub cost: Cost,
+    pub duration_ms: u64,
+    /// The part of it that was spent waiting for the model.
+    pub model_ms: u64,
+    pub stop: Option<crate::message::StopReason>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// For a free place in the provider's gate, or the end of a pause it asked for.
+    Gate,
+    Model,
+    Tools(Vec<CallId>),
+    /// For mail or the user: costs nothing.
+    Mail,
+}
+
+/// Where an agent's events go. Emitting never blocks and never fails: what nobody reads is gone.
+pub trait EventSink: Send + Sync + std::fmt::Debug {
+    fn emit(&self, agent: AgentId, kind: EventKind);
+}

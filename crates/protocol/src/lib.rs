@@ -1,0 +1,22 @@
+//! The words that all parts of gaffer share: pure data, no I/O, no runtime.
+
+pub mod clock;
+pub mod end;
+pub mod event;
+pub mod ids;
+pub mod json;
+pub mod message;
+pub mod tool;
+pub mod usage;
+
+pub use clock::{Clock, Entropy, Timestamp};
+pub use end::{End, Status};
+pub use event::{Event, EventKind, EventSink, Waiting};
+pub use ids::{AgentId, AgentName, CallId, IdError, SessionId};
+pub use json::Json;
+pub use message::{
+    Answer, Block, Image, Message, Origin, Reasoning, ResultPart, Role, StopReason, Text,
+    ToolResult, ToolUse,
+};
+pub use tool::ToolSpec;
+pub use usage::{Cost, Usage};
