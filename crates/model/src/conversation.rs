@@ -1,0 +1,188 @@
+//! A conversation as its provider wants it: serialised once, piece by piece, as it grows.
+
+use crate::rope::Rope;
+use crate::wire::{Encoding, Wire};
+use bytes::Bytes;
+use gaffer_protocol::{AgentId, AgentName, Message, Role, ToolSpec};
+use http_body::{Body, Frame, SizeHint};
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What stands before every conversation of an agent type: built once and immutable, so that the
+/// provider's cache serves all agents of the type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prefix {
+    pub system: String,
+    pub tools: Vec<ToolSpec>,
+}
+
+impl Prefix {
+    /// Identifies the prefix in transcripts and towards caches.
+    pub fn hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.system.as_bytes());
+        for tool in &self.tools {
+            hasher.update([0]);
+            hasher.update(tool.name.as_bytes());
+            hasher.update([0]);
+            hasher.update(tool.description.as_bytes());
+            hasher.update([0]);
+            hasher.update(tool.schema.as_str().as_bytes());
+        }
+        hasher
+            .finalize()
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// Whose conversation it is: scripts match on it, and headers may name it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Who {
+    pub id: AgentId,
+    pub name: AgentName,
+    pub agent_type: String,
+}
+
+/// The request that is asked next, ready but for what is said next.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    who: Who,
+    wire: Arc<dyn Wire>,
+    head: Bytes,
+    body: Rope,
+    encoding: Encoding,
+    /// Where the cache mark of the last request stood, and where that of the next one goes. With
+    /// both in a request the provider finds the old entry however much was added since.
+    sent_mark: Option<usize>,
+    next_mark: Option<usize>,
+}
+
+impl Conversation {
+    pub fn new(wire: Arc<dyn Wire>, prefix: &Prefix, who: Who) -> Self {
+        let head = Bytes::from(wire.head(prefix));
+        let encoding = Encoding {
+            // Chat Completions has the system text as the first message.
+            started: !head.ends_with(b"["),
+            open: None,
+        };
+        Self {
+            who,
+            wire,
+            head,
+            body: Rope::default(),
+            encoding,
+            sent_mark: None,
+            next_mark: None,
+        }
+    }
+
+    pub fn who(&self) -> &Who {
+        &self.who
+    }
+
+    /// Adds a message. Neighbours of one role become one message where the wire wants turns to
+    /// alternate.
+    pub fn push(&mut self, message: &Message) {
+        if message.blocks.is_empty() {
+            return;
+        }
+        let mut out = Vec::with_capacity(256);
+        let mark = self.wire.encode(message, &mut self.encoding, &mut out);
+        match message.role {
+            Role::Assistant => self.sent_mark = self.next_mark,
+            Role::User => {
+                if let Some(at) = mark {
+                    self.next_mark = Some(self.body.len() + at);
+                }
+            }
+        }
+        self.body.push(Bytes::from(out));
+    }
+
+    /// How many bytes the next request has, as a measure of the context in use.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.body.len() == 0
+    }
+
+    /// The messages alone from a position on, in the wire's own form.
+    pub(crate) fn since(&self, start: usize) -> (Vec<u8>, usize) {
+        let mut pieces = Vec::new();
+        self.body.slice(start, self.body.len(), &mut pieces);
+        (pieces.concat(), self.body.len())
+    }
+
+    /// The whole request. Costs as many pointers as the rope has pieces, whatever its length.
+    pub fn request(&self) -> RequestBody {
+        let mut pieces = Vec::with_capacity(24);
+        pieces.push(self.head.clone());
+        let mut at = 0;
+        if let Some(mark) = self.wire.cache_mark() {
+            let sent = self.sent_mark.filter(|sent| Some(*sent) != self.next_mark);
+            for place in [sent, self.next_mark].into_iter().flatten() {
+                self.body.slice(at, place, &mut pieces);
+                pieces.push(Bytes::from_static(mark));
+                at = place;
+            }
+        }
+        self.body.slice(at, self.body.len(), &mut pieces);
+        pieces.push(Bytes::from_static(self.wire.tail(&self.encoding)));
+        let left = pieces.iter().map(Bytes::len).sum::<usize>() as u64;
+        RequestBody {
+            pieces: pieces.into(),
+            left,
+        }
+    }
+}
+
+/// A request's body: pieces that were serialised before, and their total length.
+#[derive(Debug, Clone)]
+pub struct RequestBody {
+    pieces: VecDeque<Bytes>,
+    left: u64,
+}
+
+impl RequestBody {
+    /// All of it in one buffer, for tests and error messages.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.pieces
+            .iter()
+            .flat_map(|piece| piece.iter())
+            .copied()
+            .collect()
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.pieces.pop_front();
+        if let Some(piece) = &piece {
+            self.left -= piece.len() as u64;
+        }
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

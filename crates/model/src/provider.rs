@@ -1,0 +1,228 @@
+//! Providers: which wire, which address, which key, and the model that comes out of it.
+
+use crate::http::{HttpModel, Pool};
+use crate::wire::{Wire, WireOptions, anthropic::Anthropic, chat::Chat, responses::Responses};
+use crate::{Gate, Model};
+use reqwest::Url;
+use secrecy::{ExposeSecret, SecretString};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Anthropic,
+    OpenAi,
+    OpenAiChat,
+    Scripted,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] = [
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::OpenAiChat,
+        Self::Scripted,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenAiChat => "openai-chat",
+            Self::Scripted => "scripted",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi | Self::OpenAiChat => "OPENAI_API_KEY",
+            Self::Scripted => "",
+        }
+    }
+
+    pub fn base_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_BASE_URL",
+            Self::OpenAi | Self::OpenAiChat => "OPENAI_BASE_URL",
+            Self::Scripted => "",
+        }
+    }
+
+    pub fn default_base(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::OpenAi | Self::OpenAiChat => "https://api.openai.com",
+            Self::Scripted => "",
+        }
+    }
+
+    /// The makers' general models as of October 2026. Chat Completions is mostly spoken by local
+    /// servers, whose models only their owner knows.
+    pub fn default_model(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("claude-opus-5-5"),
+            Self::OpenAi => Some("gpt-6.1-sol"),
+            Self::OpenAiChat => None,
+            Self::Scripted => Some("scripted"),
+        }
+    }
+}
+
+/// How long a server may keep silent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deadlines {
+    /// From sending the request to the first byte of the answer. A local server may think about a
+    /// long prompt for minutes before it says anything.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub silence: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            first_byte: Duration::from_secs(300),
+            silence: Duration::from_secs(180),
+        }
+    }
+}
+
+/// Everything that is needed to reach a model over HTTP.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    pub kind: Kind,
+    pub base: String,
+    pub key: Option<SecretString>,
+    pub headers: Vec<(String, String)>,
+    pub deadlines: Deadlines,
+    pub options: WireOptions,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the base address `{0}` is not an http or https address")]
+pub struct BadAddress(String);
+
+/// A model whose `answer` is one attempt; see `retry` for one that asks again.
+pub fn connect(connection: Connection) -> Result<Arc<dyn Model>, BadAddress> {
+    let Connection {
+        kind,
+        base,
+        key,
+        headers,
+        deadlines,
+        options,
+    } = connection;
+    let name = options.model.clone();
+    let wire: Arc<dyn Wire> = match kind {
+        Kind::Anthropic => Arc::new(Anthropic { options }),
+        Kind::OpenAi => Arc::new(Responses { options }),
+        Kind::OpenAiChat | Kind::Scripted => Arc::new(Chat { options }),
+    };
+    Ok(Arc::new(HttpModel {
+        name,
+        url: address(&base, wire.path())?,
+        wire,
+        key,
+        headers,
+        deadlines,
+        pool: Pool::default(),
+    }))
+}
+
+/// Base addresses come with and without a version at their end; without one it is `v1`.
+fn address(base: &str, path: &str) -> Result<Url, BadAddress> {
+    let bad = || BadAddress(base.to_owned());
+    let trimmed = base.trim().trim_end_matches('/');
+    let url = Url::parse(trimmed).map_err(|_| bad())?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(bad());
+    }
+    let last = url.path().rsplit('/').next().unwrap_or_default();
+    let has_version = last
+        .strip_prefix('v')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let version = if has_version { "" } else { "/v1" };
+    Url::parse(&format!("{trimmed}{version}/{path}")).map_err(|_| bad())
+}
+
+/// One gate for each provider address and key of this process.
+#[derive(Debug, Default)]
+pub struct Gates {
+    gates: Mutex<HashMap<(String, String), Gate>>,
+}
+
+impl Gates {
+    pub fn of(&self, base: &str, key: Option<&SecretString>, limit: u32) -> Gate {
+        let key = key
+            .map(|key| key.expose_secret().to_owned())
+            .unwrap_or_default();
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = gates.entry((base.to_owned(), key));
+        gate.or_insert_with(|| Gate::new(limit)).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_addresses_with_and_without_a_version() {
+        let rows = [
+            (
+                "https://api.anthropic.com",
+                "https://api.anthropic.com/v1/messages",
+            ),
+            (
+                "https://api.anthropic.com/",
+                "https://api.anthropic.com/v1/messages",
+            ),
+            (
+                "https://api.anthropic.com/v1",
+                "https://api.anthropic.com/v1/messages",
+            ),
+            (
+                "http://127.0.0.1:8080/v1/",
+                "http://127.0.0.1:8080/v1/messages",
+            ),
+            (
+                "https://gate.example/api/v1",
+                "https://gate.example/api/v1/messages",
+            ),
+            (
+                "https://gate.example/paas/v4",
+                "https://gate.example/paas/v4/messages",
+            ),
+            (
+                "https://gate.example/vault",
+                "https://gate.example/vault/v1/messages",
+            ),
+        ];
+        for (base, want) in rows {
+            assert_eq!(address(base, "messages").unwrap().as_str(), want);
+        }
+        for bad in ["", "api.anthropic.com", "ftp://x", "http://", "unix:/tmp/x"] {
+            assert!(address(bad, "messages").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_gate_for_a_provider_and_key() {
+        let gates = Gates::default();
+        let key = SecretString::from("k");
+        let first = gates.of("a", Some(&key), 4);
+        let place = std::pin::pin!(first.enter(|| {}));
+        let waker = futures_util::task::noop_waker();
+        let entered = place.poll(&mut std::task::Context::from_waker(&waker));
+        assert!(entered.is_ready());
+        assert_eq!(gates.of("a", Some(&key), 4).view().under_way, 1);
+        assert_eq!(gates.of("a", None, 4).view().under_way, 0);
+        assert_eq!(gates.of("b", Some(&key), 4).view().under_way, 0);
+    }
+}
