@@ -1,0 +1,7 @@
+//! What is on disk: where sessions are, and each agent's transcript.
+
+pub mod session;
+pub mod transcript;
+
+pub use session::{Home, SessionError, SessionFolder};
+pub use transcript::{Entry, Fold, Record, Start, Transcript};
