@@ -1,0 +1,3 @@
+//! Where agents work: the processes that they start. Paths, scratchpads and worktrees come here.
+
+pub mod process;
