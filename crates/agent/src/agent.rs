@@ -1,0 +1,349 @@
+//! The turn loop: ask the model, record, run its calls, record, ask again.
+
+use crate::calls::{Ended, Watch, not_run, run_all};
+use crate::inbox::Inbox;
+use gaffer_model::{Conversation, Delta, ErrorKind, Model, ModelError, Prices, retry};
+use gaffer_protocol::{
+    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, Message, StopReason,
+    ToolResult, ToolUse, Usage, Waiting,
+};
+use gaffer_store::{Entry, Record, Transcript};
+use gaffer_tools::{Context, ToolSet};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const CUT_OFF: &str = "The run was stopped while this call was under way or before it began. It may have been carried out in part; look before you repeat it.";
+const ANSWER_CUT: &str = "Not run: your answer reached its length limit, so this call may be incomplete. Send it again, in smaller parts.";
+
+/// What an agent is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub id: AgentId,
+    pub model: Arc<dyn Model>,
+    /// Begun by that model, with the prefix of the agent's type.
+    pub conversation: Conversation,
+    pub tools: Arc<ToolSet>,
+    pub context: Context,
+    pub transcript: Transcript,
+    pub inbox: Inbox,
+    pub events: Arc<dyn EventSink>,
+    pub prices: Arc<Prices>,
+    pub clock: Arc<dyn Clock>,
+    pub max_turns: Option<u32>,
+}
+
+/// The record could not be written; nothing further may happen.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the transcript {path}: {why}")]
+pub struct AgentError {
+    pub path: String,
+    pub why: io::Error,
+}
+
+/// How a run ended, with its figures.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub end: End,
+    /// The text of the last answer that had any.
+    pub result: String,
+    pub turns: u32,
+    pub tool_uses: u32,
+    pub usage: Usage,
+    pub cost: Cost,
+    pub model_time: Duration,
+    pub stop: Option<StopReason>,
+}
+
+#[derive(Debug)]
+pub struct Agent {
+    parts: Parts,
+    outcome: Outcome,
+}
+
+impl Agent {
+    pub fn new(parts: Parts) -> Self {
+        let outcome = Outcome {
+            end: End::Interrupted,
+            result: String::new(),
+            turns: 0,
+            tool_uses: 0,
+            usage: Usage::default(),
+            cost: Cost::default(),
+            model_time: Duration::ZERO,
+            stop: None,
+        };
+        Self { parts, outcome }
+    }
+
+    /// The conversation as it stands: valid for its provider after any end.
+    pub fn conversation(&self) -> &Conversation {
+        &self.parts.conversation
+    }
+
+    /// Works until there is nothing left to do, or `stop` is cancelled.
+    pub async fn run(&mut self, stop: &CancellationToken) -> Outcome {
+        let end = match self.turns(stop).await {
+            Ok(end) => end,
+            Err(why) => {
+                let path = self.parts.transcript.path().display().to_string();
+                End::Crashed(AgentError { path, why }.to_string())
+            }
+        };
+        self.outcome.end = end.clone();
+        // If even this cannot be written, the fold finds a run without an end: interrupted.
+        drop(self.record(Entry::End(end)));
+        self.outcome.clone()
+    }
+
+    async fn turns(&mut self, stop: &CancellationToken) -> io::Result<End> {
+        let mut is_paused = false;
+        loop {
+            let has_input = self.take_input()?;
+            if !has_input && self.parts.conversation.is_empty() {
+                return Ok(End::EmptyAnswer);
+            }
+            if self
+                .parts
+                .max_turns
+                .is_some_and(|most| self.outcome.turns >= most)
+            {
+                return Ok(End::MaxTurns);
+            }
+            let answer = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(End::Interrupted),
+                answer = ask(&self.parts, &mut self.outcome.model_time) => answer,
+            };
+            let answer = match answer {
+                Ok(answer) => Arc::new(answer),
+                Err(error) => return Ok(end_of(&error)),
+            };
+            self.take_answer(&answer)?;
+            let calls: Vec<Arc<ToolUse>> = answer.tool_uses().cloned().map(Arc::new).collect();
+            if !calls.is_empty() {
+                if !self.run_calls(&answer, &calls, stop).await? {
+                    return Ok(End::Interrupted);
+                }
+                continue;
+            }
+            match answer.stop {
+                // A pause that follows a pause without a word in between leads nowhere.
+                StopReason::Pause if !is_paused || !answer.blocks.is_empty() => is_paused = true,
+                _ => match self.natural_end(&answer) {
+                    Some(end) => return Ok(end),
+                    None => is_paused = false,
+                },
+            }
+        }
+    }
+
+    /// The end that an answer without calls means, unless more input has come meanwhile.
+    fn natural_end(&self, answer: &Answer) -> Option<End> {
+        match answer.stop {
+            StopReason::MaxTokens | StopReason::ContextFull => Some(End::Context),
+            StopReason::Refusal => Some(End::ProviderError(
+                "the model declined to answer".to_owned(),
+            )),
+            StopReason::Pause => Some(End::NoProgress(
+                "the provider paused again and again".to_owned(),
+            )),
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => {
+                if self.parts.inbox.has_mail() {
+                    None
+                } else if answer.text().trim().is_empty() {
+                    Some(End::EmptyAnswer)
+                } else {
+                    Some(End::Done)
+                }
+            }
+        }
+    }
+
+    /// Takes what has arrived into the conversation.
+    fn take_input(&mut self) -> io::Result<bool> {
+        let blocks = self.parts.inbox.take();
+        if blocks.is_empty() {
+            return Ok(false);
+        }
+        let message = Arc::new(Message::user(blocks));
+        self.record(Entry::Input(message.clone()))?;
+        self.parts.conversation.push(&message);
+        self.emit(EventKind::Input(message));
+        Ok(true)
+    }
+
+    fn take_answer(&mut self, answer: &Arc<Answer>) -> io::Result<()> {
+        self.record(Entry::Answer(answer.clone()))?;
+        let message = Message::assistant(answer.blocks.clone());
+        self.parts.conversation.push(&message);
+        let name = if self.parts.prices.of(&answer.model).is_some() {
+            answer.model.as_str()
+        } else {
+            self.parts.model.name()
+        };
+        let cost = self.parts.prices.cost(name, answer.usage);
+        let outcome = &mut self.outcome;
+        outcome.turns += 1;
+        outcome.usage += answer.usage;
+        outcome.cost += cost;
+        outcome.stop = Some(answer.stop);
+        let text = answer.text();
+        if !text.trim().is_empty() {
+            outcome.result = text.trim().to_owned();
+        }
+        let turn = outcome.turns;
+        self.emit(EventKind::Answered {
+            turn,
+            answer: answer.clone(),
+            cost,
+        });
+        Ok(())
+    }
+
+    /// Runs the calls of an answer; `false` if it was stopped. Either way every call has its
+    /// result in the conversation afterwards.
+    async fn run_calls(
+        &mut self,
+        answer: &Answer,
+        calls: &[Arc<ToolUse>],
+        stop: &CancellationToken,
+    ) -> io::Result<bool> {
+        let is_whole = matches!(answer.stop, StopReason::ToolUse | StopReason::EndTurn);
+        let mut results: Vec<Option<Arc<ToolResult>>> = vec![None; calls.len()];
+        let mut stopped = false;
+        if is_whole {
+            let ids = calls.iter().map(|call| call.id.clone()).collect();
+            self.emit(EventKind::Waiting(Waiting::Tools(ids)));
+            let Parts {
+                tools,
+                context,
+                transcript,
+                events,
+                clock,
+                id,
+                ..
+            } = &mut self.parts;
+            let mut watch = Recording {
+                id: *id,
+                calls,
+                transcript,
+                events: &**events,
+                clock: &**clock,
+                results: &mut results,
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => stopped = true,
+                done = run_all(calls, tools, context, &mut watch) => done?,
+            }
+            self.outcome.tool_uses += calls.len() as u32;
+        }
+        let why = if is_whole { CUT_OFF } else { ANSWER_CUT };
+        let mut blocks = Vec::with_capacity(calls.len());
+        for (call, result) in calls.iter().zip(results) {
+            let result = match result {
+                Some(result) => result,
+                None => {
+                    let result = not_run(call, why);
+                    self.record(Entry::Result(result.clone()))?;
+                    self.emit(EventKind::ToolFinished {
+                        tool: call.name.clone(),
+                        result: result.clone(),
+                        duration_ms: 0,
+                    });
+                    result
+                }
+            };
+            blocks.push(Block::ToolResult(Arc::unwrap_or_clone(result)));
+        }
+        self.parts.conversation.push(&Message::user(blocks));
+        Ok(!stopped)
+    }
+
+    fn record(&mut self, entry: Entry) -> io::Result<()> {
+        let at = self.parts.clock.now();
+        self.parts.transcript.append(&Record { at, entry })
+    }
+
+    fn emit(&self, kind: EventKind) {
+        self.parts.events.emit(self.parts.id, kind);
+    }
+}
+
+/// One answer, with what streams in on the way shown as it comes.
+async fn ask(parts: &Parts, model_time: &mut Duration) -> Result<Answer, ModelError> {
+    let began = Instant::now();
+    let emit = |kind| parts.events.emit(parts.id, kind);
+    let mut deltas = |delta: Delta<'_>| match delta {
+        Delta::Queued => emit(EventKind::Waiting(Waiting::Gate)),
+        Delta::Sent => emit(EventKind::Waiting(Waiting::Model)),
+        Delta::Text(text) => emit(EventKind::TextDelta(text.to_owned())),
+        Delta::Reasoning(text) => emit(EventKind::ReasoningDelta(text.to_owned())),
+        Delta::Call(tool) => emit(EventKind::CallDelta {
+            tool: tool.to_owned(),
+        }),
+        Delta::Retry {
+            attempt,
+            delay,
+            error,
+        } => {
+            emit(EventKind::Waiting(Waiting::Gate));
+            emit(EventKind::Retry {
+                attempt,
+                delay_ms: delay.as_millis() as u64,
+                status: error.status,
+                error: error.to_string(),
+            });
+        }
+    };
+    let answer = parts.model.answer(&parts.conversation, &mut deltas).await;
+    *model_time += began.elapsed();
+    answer
+}
+
+fn end_of(error: &ModelError) -> End {
+    match error.kind {
+        ErrorKind::PromptTooLong => End::Context,
+        kind if retry::is_no_progress(kind) => End::NoProgress(error.with_hint()),
+        _ => End::ProviderError(error.with_hint()),
+    }
+}
+
+/// Writes each result down the moment it is there.
+struct Recording<'a> {
+    id: AgentId,
+    calls: &'a [Arc<ToolUse>],
+    transcript: &'a mut Transcript,
+    events: &'a dyn EventSink,
+    clock: &'a dyn Clock,
+    results: &'a mut [Option<Arc<ToolResult>>],
+}
+
+impl Watch for Recording<'_> {
+    fn started(&mut self, place: usize) {
+        let tool_use = self.calls[place].clone();
+        self.events
+            .emit(self.id, EventKind::ToolStarted { tool_use });
+    }
+
+    fn ended(&mut self, ended: &Ended) -> io::Result<()> {
+        let entry = Entry::Result(ended.result.clone());
+        self.transcript.append(&Record {
+            at: self.clock.now(),
+            entry,
+        })?;
+        self.results[ended.place] = Some(ended.result.clone());
+        self.events.emit(
+            self.id,
+            EventKind::ToolFinished {
+                tool: self.calls[ended.place].name.clone(),
+                result: ended.result.clone(),
+                duration_ms: ended.took.as_millis() as u64,
+            },
+        );
+        Ok(())
+    }
+}

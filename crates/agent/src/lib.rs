@@ -1,0 +1,12 @@
+//! One agent, alone: an inbox, a set of tools, a transcript and a place for events. It knows no
+//! other agent.
+
+mod agent;
+mod calls;
+mod context;
+mod inbox;
+pub mod prompt;
+
+pub use agent::{Agent, AgentError, Outcome, Parts};
+pub use context::Surroundings;
+pub use inbox::{Inbox, Sender, inbox};
