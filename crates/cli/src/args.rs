@@ -1,0 +1,141 @@
+//! The command line.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  gaffer demo                                       see it work: no key, no network
+  gaffer -p \"why does the check fail? mend it\"       one task, then the answer
+  git diff | gaffer -p \"review this\"                 with more on standard input
+  gaffer -p --output-format stream-json < task.md   every event as a line of JSON
+  gaffer -p \"…\" --provider openai-chat --model qwen  a local server (OPENAI_BASE_URL)
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 budget, 4 denied, 130 interrupted.
+Keys: ANTHROPIC_API_KEY or OPENAI_API_KEY; addresses: ANTHROPIC_BASE_URL, OPENAI_BASE_URL.";
+
+/// A coding agent that works as a crew.
+#[derive(Debug, Parser)]
+#[command(name = "gaffer", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// Work on one prompt without a terminal interface, print the answer and exit. Without a
+    /// prompt it is read from standard input.
+    #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1)]
+    pub(crate) print: Option<Option<String>>,
+
+    /// The prompt, where it does not stand right behind -p.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// What is printed: the answer alone, one JSON object at the end, or every event as a line of
+    /// JSON.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: Format,
+
+    /// Show results of tools and reasoning in the progress too.
+    #[arg(long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, clap::Args, Default)]
+pub(crate) struct Common {
+    /// The model; for the provider `scripted`, the script's file.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Who answers: anthropic, openai, openai-chat or scripted.
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+
+    /// normal (one agent with all the tools) or coordinator.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
+
+    /// Stop after so many answers of the model.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+
+    /// The new session's id. Default: a random UUID.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session_id: Option<String>,
+
+    /// The folder to work in. Default: the current one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// A settings file that goes over the user's own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// Write the run as a script that replays it with --provider scripted.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See gaffer mend a small project: the real engine, git and shell; only the model is a script.
+    Demo(DemoArgs),
+    /// Work with the files that scripted models play.
+    #[command(subcommand)]
+    Script(ScriptCommand),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// The folder to create the project in; it must not exist or be empty. Default: a new one
+    /// among the temporary files.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScriptCommand {
+    /// Read a script and say whether it is sound.
+    Check {
+        /// The script.
+        file: PathBuf,
+    },
+    /// Print the format's JSON schema.
+    Schema,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_prompt_may_stand_in_both_places() {
+        let parse = |args: &[&str]| Args::try_parse_from(args).unwrap();
+        assert_eq!(
+            parse(&["gaffer", "-p", "demo"]).print,
+            Some(Some("demo".into()))
+        );
+        let args = parse(&["gaffer", "-p", "--max-turns", "3", "hello"]);
+        assert_eq!(
+            (args.print, args.prompt),
+            (Some(None), Some("hello".into()))
+        );
+        assert!(Args::try_parse_from(["gaffer", "-p", "--max-turns", "0"]).is_err());
+        assert!(Args::try_parse_from(["gaffer", "--no-such-flag"]).is_err());
+    }
+}

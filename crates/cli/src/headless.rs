@@ -1,0 +1,141 @@
+//! `gaffer -p`: one prompt, one answer, an exit code that tells the truth.
+
+use crate::args::{Args, Common, Format};
+use crate::exit::{Exit, Usage};
+use crate::input;
+use crate::model::{Chosen, choose};
+use crate::run::{Job, run};
+use crate::settings::Settings;
+use crate::system::{self, SystemEntropy};
+use crate::view::json::{Json, Style};
+use crate::view::progress::Progress;
+use crate::view::{Silent, View};
+use anyhow::Context;
+use gaffer_protocol::{End, SessionId};
+use gaffer_store::Home;
+use std::io::Write;
+use std::path::PathBuf;
+
+pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
+    let Args {
+        print,
+        prompt,
+        common,
+        output_format,
+        verbose,
+        ..
+    } = args;
+    let given = print.flatten();
+    let given = match (given, prompt) {
+        (Some(first), Some(second)) => Some(format!("{first} {second}")),
+        (first, second) => first.or(second),
+    };
+    let home =
+        system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
+    let settings = Settings::load(Some(&home), common.settings.as_deref())?;
+    check_mode(&common, &settings)?;
+    let chosen = choose(&common, &settings)?;
+    let cwd = working_folder(&common)?;
+    let session = match &common.session_id {
+        Some(id) => {
+            SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?
+        }
+        None => SessionId::random(&SystemEntropy),
+    };
+    let prompt = input::prompt(given)?;
+    let job = Job {
+        prompt,
+        cwd,
+        home: Home::new(home),
+        session,
+        max_turns: common.max_turns.or(settings.max_turns),
+    };
+    work(job, &chosen, output_format, verbose)
+}
+
+fn work(job: Job, chosen: &Chosen, format: Format, verbose: bool) -> anyhow::Result<Exit> {
+    let view: Box<dyn View> = match format {
+        Format::StreamJson => Box::new(Json::new(Style::Stream)),
+        Format::Json => Box::new(Json::new(Style::ResultOnly)),
+        Format::Text if system::stderr_is_terminal() => Box::new(Progress::new(verbose)),
+        Format::Text => Box::new(Silent),
+    };
+    let done = run(job, chosen, view)?;
+    let outcome = done.outcome;
+    let left = chosen
+        .scripted
+        .as_ref()
+        .map(|scripted| scripted.left_over());
+    if let Some(left) = left.filter(|left| !left.is_empty() && outcome.end == End::Done) {
+        let left = left.join("; ");
+        system::say(&format!(
+            "gaffer: the script was not played to its end: {left}"
+        ));
+    }
+    if format == Format::Text {
+        if outcome.end == End::Done {
+            let text = if system::stdout_is_terminal() {
+                system::plain(&outcome.result)
+            } else {
+                outcome.result
+            };
+            writeln!(std::io::stdout(), "{text}").context("cannot print the answer")?;
+        } else {
+            if !outcome.result.is_empty() {
+                system::say(&format!(
+                    "gaffer: the last words were: {}",
+                    system::plain(&outcome.result)
+                ));
+            }
+            let transcript = done.transcript.display();
+            system::say(&format!(
+                "gaffer: {}\ngaffer: the transcript is {transcript}",
+                outcome.end
+            ));
+        }
+    }
+    Ok(Exit::from(&outcome.end))
+}
+
+/// Until the crew exists there is one mode.
+fn check_mode(common: &Common, settings: &Settings) -> Result<(), Usage> {
+    let variable = system::variable("GAFFER_COORDINATOR_MODE");
+    let wanted = match (&common.mode, &variable) {
+        (Some(mode), _) => Some(mode.clone()),
+        (None, Some(value)) => match value.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Some("coordinator".to_owned()),
+            "0" | "false" | "no" | "off" => Some("normal".to_owned()),
+            _ => {
+                let message = format!(
+                    "GAFFER_COORDINATOR_MODE is `{value}`: expected 1, true, yes, on, 0, false, no or off"
+                );
+                return Err(Usage::new(message));
+            }
+        },
+        (None, None) => settings.mode.clone(),
+    };
+    match wanted.as_deref() {
+        None | Some("normal") => Ok(()),
+        Some("coordinator") => Err(Usage::new(
+            "this build has no coordinator mode; use --mode normal",
+        )),
+        Some(other) => Err(Usage::new(format!(
+            "the mode `{other}` is none of normal, coordinator"
+        ))),
+    }
+}
+
+fn working_folder(common: &Common) -> anyhow::Result<PathBuf> {
+    let folder = match &common.cwd {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().context("the current folder is gone")?,
+    };
+    let wrong = |why: String| Usage::new(format!("--cwd {}: {why}", folder.display()));
+    let folder = folder
+        .canonicalize()
+        .map_err(|error| wrong(error.to_string()))?;
+    if !folder.is_dir() {
+        return Err(wrong("not a folder".to_owned()).into());
+    }
+    Ok(folder)
+}

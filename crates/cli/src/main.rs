@@ -1,0 +1,58 @@
+//! The binary: arguments, settings, wiring, and what is shown.
+
+mod args;
+mod bus;
+mod demo;
+mod exit;
+mod headless;
+mod input;
+mod model;
+mod run;
+mod script;
+mod settings;
+mod system;
+mod view;
+
+use args::{Args, Command};
+use clap::Parser;
+use exit::{Exit, Usage};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version go to standard output and are no error.
+            drop(error.print());
+            return if error.use_stderr() {
+                Exit::Usage.into()
+            } else {
+                Exit::Done.into()
+            };
+        }
+    };
+    match dispatch(args) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            let exit = if error.is::<Usage>() {
+                Exit::Usage
+            } else {
+                Exit::Failed
+            };
+            system::say(&format!("gaffer: {error:#}"));
+            exit.into()
+        }
+    }
+}
+
+fn dispatch(mut args: Args) -> anyhow::Result<Exit> {
+    match args.command.take() {
+        Some(Command::Demo(demo)) => demo::demo(&demo),
+        Some(Command::Script(command)) => script::script(&command),
+        None if args.print.is_some() => headless::headless(args),
+        None => Err(Usage::new(
+            "there is no terminal interface yet: give a prompt with `gaffer -p \"…\"`, or try `gaffer demo`",
+        )
+        .into()),
+    }
+}

@@ -1,0 +1,256 @@
+//! Wires one session together and runs it: model, tools, transcript, events, signals.
+
+use crate::bus::Bus;
+use crate::exit::Usage;
+use crate::model::Chosen;
+use crate::system::{SystemClock, SystemEntropy};
+use crate::view::View;
+use anyhow::Context as _;
+use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
+use gaffer_model::{Prefix, Who};
+use gaffer_protocol::event::{AgentEnded, SessionStarted};
+use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventSink, SessionId};
+use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
+use gaffer_tools::bash::Bash;
+use gaffer_tools::read::Read;
+use gaffer_tools::{Context, ToolSet, erase};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// What one run is about.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) prompt: String,
+    pub(crate) cwd: PathBuf,
+    pub(crate) home: Home,
+    pub(crate) session: SessionId,
+    pub(crate) max_turns: Option<u32>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    pub(crate) transcript: PathBuf,
+}
+
+const MODE: &str = "normal";
+const AGENT_TYPE: &str = "general-purpose";
+/// Until there are permission rules, a tool that is there may be used.
+const PERMISSION_MODE: &str = "bypassPermissions";
+
+/// Variables that the model's commands have no business with.
+const HIDDEN: [&str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GAFFER_HOME"];
+
+/// Runs a session to its end while `view` shows it.
+pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Result<Done> {
+    let clock = Arc::new(SystemClock);
+    let (bus, events) = Bus::new(clock.clone());
+    let shown = std::thread::Builder::new()
+        .name("view".to_owned())
+        .spawn(move || show(view, &events))
+        .context("cannot start the view")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads())
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let done = runtime.block_on(session(job, chosen, Arc::new(bus), clock));
+    // Whatever still runs has nobody to report to.
+    runtime.shutdown_background();
+    // The bus went with the session, so the view has seen its last event.
+    drop(shown.join());
+    if let Some(recorder) = &chosen.recorder {
+        recorder
+            .save()
+            .context("cannot write the recorded script")?;
+    }
+    done
+}
+
+/// Agents wait far more than they compute.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8))
+}
+
+fn show(mut view: Box<dyn View>, events: &Receiver<Event>) {
+    loop {
+        let event = match view.tick() {
+            None => events.recv().ok(),
+            Some(tick) => match events.recv_timeout(tick) {
+                Ok(event) => Some(event),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                    view.idle();
+                    continue;
+                }
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+            },
+        };
+        match event {
+            Some(event) => view.event(&event),
+            None => break,
+        }
+    }
+    view.close();
+}
+
+async fn session(
+    job: Job,
+    chosen: &Chosen,
+    bus: Arc<Bus>,
+    clock: Arc<SystemClock>,
+) -> anyhow::Result<Done> {
+    let began = Instant::now();
+    let id = AgentId::random(&SystemEntropy);
+    let (mut agent, transcript) = agent(job, chosen, id, bus.clone(), clock)?;
+    let stop = CancellationToken::new();
+    let mut running = std::pin::pin!(agent.run(&stop));
+    let outcome = tokio::select! {
+        outcome = &mut running => outcome,
+        () = interrupted() => {
+            stop.cancel();
+            running.await
+        }
+    };
+    let ended = AgentEnded {
+        end: outcome.end.clone(),
+        result: outcome.result.clone(),
+        turns: outcome.turns,
+        tool_uses: outcome.tool_uses,
+        usage: outcome.usage,
+        cost: outcome.cost,
+        duration_ms: began.elapsed().as_millis() as u64,
+        model_ms: outcome.model_time.as_millis() as u64,
+        stop: outcome.stop,
+    };
+    bus.emit(id, EventKind::AgentEnded(Box::new(ended)));
+    Ok(Done {
+        outcome,
+        transcript,
+    })
+}
+
+/// Creates the session on disk and its agent, with the task in the inbox.
+fn agent(
+    job: Job,
+    chosen: &Chosen,
+    id: AgentId,
+    bus: Arc<Bus>,
+    clock: Arc<SystemClock>,
+) -> anyhow::Result<(Agent, PathBuf)> {
+    let tools = Arc::new(ToolSet::new([erase(Read), erase(Bash)]));
+    let created = job.home.create_session(&job.cwd, &job.session);
+    let folder = created.map_err(|error| match error {
+        SessionError::Exists(_) => Usage::new(error.to_string()).into(),
+        SessionError::Create { .. } => anyhow::Error::new(error),
+    })?;
+    let path = folder.transcript(id);
+    let prefix = Prefix {
+        system: prompt::AGENT.text.to_owned(),
+        tools: tools.specs(),
+    };
+    let entry = Entry::Start(Box::new(start(&job, chosen, id, &prefix)));
+    let record = Record {
+        at: clock.now(),
+        entry,
+    };
+    let transcript = Transcript::create(path.clone()).and_then(|mut transcript| {
+        transcript.append(&record)?;
+        Ok(transcript)
+    });
+    let transcript = transcript.with_context(|| format!("cannot write {}", path.display()))?;
+    announce(&job, chosen, id, &tools, &bus);
+
+    let who = Who {
+        id,
+        name: AgentName::main(),
+        agent_type: AGENT_TYPE.to_owned(),
+    };
+    let (sender, inbox) = inbox();
+    let surroundings = Surroundings {
+        cwd: &job.cwd,
+        is_git: job
+            .cwd
+            .ancestors()
+            .any(|folder| folder.join(".git").exists()),
+        now: clock.now(),
+    };
+    sender.send(surroundings.block());
+    sender.send(Block::from_human(job.prompt));
+    let agent = Agent::new(Parts {
+        id,
+        model: chosen.model.clone(),
+        conversation: chosen.model.open(&prefix, who),
+        tools,
+        context: Context {
+            cwd: job.cwd,
+            hidden: HIDDEN.map(str::to_owned).into(),
+        },
+        transcript,
+        inbox,
+        events: bus,
+        prices: chosen.prices.clone(),
+        clock,
+        max_turns: job.max_turns,
+    });
+    Ok((agent, path))
+}
+
+/// Resolves when the user or the system asks for an end.
+async fn interrupted() {
+    let terminate = signal(SignalKind::terminate());
+    let interrupt = signal(SignalKind::interrupt());
+    match (terminate, interrupt) {
+        (Ok(mut terminate), Ok(mut interrupt)) => tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        },
+        // Without handlers the signals end the process by themselves.
+        _ => std::future::pending().await,
+    }
+}
+
+fn start(job: &Job, chosen: &Chosen, id: AgentId, prefix: &Prefix) -> Start {
+    Start {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        session: job.session.clone(),
+        agent: id,
+        name: AgentName::main(),
+        agent_type: AGENT_TYPE.to_owned(),
+        mode: MODE.to_owned(),
+        provider: chosen.kind.as_str().to_owned(),
+        model: chosen.name.clone(),
+        cwd: job.cwd.display().to_string(),
+        prefix_hash: prefix.hash(),
+        prompt_hash: prompt::AGENT.hash(),
+    }
+}
+
+fn announce(job: &Job, chosen: &Chosen, id: AgentId, tools: &ToolSet, bus: &Bus) {
+    bus.emit(
+        id,
+        EventKind::SessionStarted(Box::new(SessionStarted {
+            session: job.session.clone(),
+            cwd: job.cwd.display().to_string(),
+            mode: MODE.to_owned(),
+            provider: chosen.kind.as_str().to_owned(),
+            model: chosen.name.clone(),
+            tools: tools.names(),
+            permission_mode: PERMISSION_MODE.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            key_source: chosen.key_source.clone(),
+        })),
+    );
+    bus.emit(
+        id,
+        EventKind::AgentStarted {
+            name: AgentName::main(),
+            agent_type: AGENT_TYPE.to_owned(),
+            parent: None,
+        },
+    );
+}

@@ -1,0 +1,71 @@
+//! The real world: the time, randomness, the environment, the terminal.
+
+use gaffer_protocol::{Clock, Entropy, Timestamp};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Debug)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Timestamp(since.map_or(0, |since| since.as_millis() as u64))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    /// Where the system has no randomness to give, the time must do: ids stay unlikely to clash.
+    fn next(&self) -> u64 {
+        getrandom::u64().unwrap_or_else(|_| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            let nanos = since.map_or(0, |since| since.as_nanos() as u64);
+            nanos.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        })
+    }
+}
+
+/// A variable that is set and not empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Gaffer's own folder.
+pub(crate) fn home() -> Option<PathBuf> {
+    let own = variable("GAFFER_HOME").map(PathBuf::from);
+    own.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".gaffer")))
+}
+
+/// A line for the user beside the answer. Nobody hears it if standard error is closed.
+pub(crate) fn say(line: &str) {
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
+
+pub(crate) fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+pub(crate) fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// How many columns the terminal at standard error has.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns >= 20)
+        .unwrap_or(80)
+}
+
+/// Text that cannot play tricks on a terminal: control characters other than line breaks and
+/// tabs are gone.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
+}

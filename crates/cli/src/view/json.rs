@@ -1,0 +1,269 @@
+//! JSON for programs: every event as a line, or the result alone. The shapes are those that
+//! programs driving coding agents already read.
+
+use super::View;
+use gaffer_protocol::event::{AgentEnded, SessionStarted};
+use gaffer_protocol::ids::uuid_v4;
+use gaffer_protocol::{
+    Answer, Block, Cost, Event, EventKind, Message, ResultPart, SessionId, StopReason, ToolResult,
+    Usage,
+};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Every event, `system/init` first and `result` last.
+    Stream,
+    ResultOnly,
+}
+
+/// Writes to standard output.
+pub(crate) struct Json {
+    style: Style,
+    session: Option<SessionId>,
+    model: String,
+    /// By the model that answered.
+    by_model: Map<String, Value>,
+    figures: Vec<(String, Usage, Cost)>,
+}
+
+impl Json {
+    pub(crate) fn new(style: Style) -> Self {
+        Self {
+            style,
+            session: None,
+            model: String::new(),
+            by_model: Map::new(),
+            figures: Vec::new(),
+        }
+    }
+
+    fn write(&self, mut value: Value) {
+        if let Some(members) = value.as_object_mut() {
+            let session = self.session.as_ref().map(SessionId::as_str);
+            members.insert("session_id".to_owned(), json!(session));
+            members.insert(
+                "uuid".to_owned(),
+                json!(uuid_v4(&crate::system::SystemEntropy)),
+            );
+        }
+        let mut out = std::io::stdout().lock();
+        // A reader that has gone away hears nothing more; the run itself goes on to its end.
+        drop(writeln!(out, "{value}"));
+        drop(out.flush());
+    }
+
+    fn stream(&self, value: Value) {
+        if self.style == Style::Stream {
+            self.write(value);
+        }
+    }
+
+    fn init(&mut self, started: &SessionStarted) {
+        self.session = Some(started.session.clone());
+        self.model.clone_from(&started.model);
+        self.stream(json!({
+            "type": "system",
+            "subtype": "init",
+            "cwd": started.cwd,
+            "tools": started.tools,
+            "mcp_servers": [],
+            "model": started.model,
+            "permissionMode": started.permission_mode,
+            "apiKeySource": started.key_source,
+            "slash_commands": [],
+            "output_style": "default",
+            "agents": [],
+            "skills": [],
+            "plugins": [],
+            "mode": started.mode,
+            "provider": started.provider,
+            "gaffer_version": started.version,
+        }));
+    }
+
+    fn answered(&mut self, event: &Event, answer: &Answer, cost: Cost) {
+        let name = if answer.model.is_empty() {
+            &self.model
+        } else {
+            &answer.model
+        };
+        let name = name.clone();
+        match self.figures.iter_mut().find(|(model, ..)| *model == name) {
+            Some((_, usage, total)) => {
+                *usage += answer.usage;
+                *total += cost;
+            }
+            None => self.figures.push((name, answer.usage, cost)),
+        }
+        self.stream(json!({
+            "type": "assistant",
+            "message": {
+                "id": format!("msg_{}", event.seq),
+                "type": "message",
+                "role": "assistant",
+                "model": answer.model,
+                "content": answer.blocks.iter().filter_map(block).collect::<Vec<_>>(),
+                "stop_reason": answer.stop.as_str(),
+                "stop_sequence": null,
+                "usage": usage(answer.usage),
+            },
+            "parent_tool_use_id": null,
+            "agent_id": event.agent,
+            "timestamp": event.at,
+        }));
+    }
+
+    fn input(&self, event: &Event, message: &Message) {
+        let mut origins = message.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => text.origin,
+            _ => None,
+        });
+        let origin = origins.next_back();
+        self.stream(json!({
+            "type": "user",
+            "message": {
+                "role": "user",
+                "content": message.blocks.iter().filter_map(block).collect::<Vec<_>>(),
+            },
+            "parent_tool_use_id": null,
+            "agent_id": event.agent,
+            "origin": {"kind": origin},
+            "timestamp": event.at,
+        }));
+    }
+
+    fn result(&mut self, ended: &AgentEnded) {
+        for (model, tokens, cost) in std::mem::take(&mut self.figures) {
+            let figures = json!({
+                "inputTokens": tokens.input,
+                "outputTokens": tokens.output,
+                "cacheReadInputTokens": tokens.cache_read,
+                "cacheCreationInputTokens": tokens.cache_write,
+                "costUSD": cost.usd(),
+            });
+            self.by_model.insert(model, figures);
+        }
+        let is_error = ended.end != gaffer_protocol::End::Done;
+        let errors = if is_error {
+            vec![ended.end.to_string()]
+        } else {
+            Vec::new()
+        };
+        self.write(json!({
+            "type": "result",
+            "subtype": subtype(&ended.end),
+            "is_error": is_error,
+            "duration_ms": ended.duration_ms,
+            "duration_api_ms": ended.model_ms,
+            "num_turns": ended.turns,
+            "result": ended.result,
+            "stop_reason": ended.stop.map(StopReason::as_str),
+            "terminal_reason": ended.end.reason(),
+            "errors": errors,
+            "total_cost_usd": ended.cost.usd(),
+            "usage": usage(ended.usage),
+            "modelUsage": self.by_model,
+            "permission_denials": [],
+            "tool_uses": ended.tool_uses,
+        }));
+    }
+}
+
+impl View for Json {
+    fn event(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::SessionStarted(started) => self.init(started),
+            EventKind::Answered { answer, cost, .. } => self.answered(event, answer, *cost),
+            EventKind::Input(message) => self.input(event, message),
+            EventKind::ToolFinished { result, .. } => self.stream(json!({
+                "type": "user",
+                "message": {"role": "user", "content": [tool_result(result)]},
+                "parent_tool_use_id": null,
+                "agent_id": event.agent,
+                "timestamp": event.at,
+            })),
+            EventKind::Retry {
+                attempt,
+                delay_ms,
+                status,
+                error,
+            } => self.stream(json!({
+                "type": "system",
+                "subtype": "api_retry",
+                "attempt": attempt,
+                "retry_delay_ms": delay_ms,
+                "error_status": status,
+                "error": error,
+                "agent_id": event.agent,
+            })),
+            EventKind::AgentEnded(ended) => self.result(ended),
+            EventKind::AgentStarted { .. }
+            | EventKind::Waiting(_)
+            | EventKind::TextDelta(_)
+            | EventKind::ReasoningDelta(_)
+            | EventKind::CallDelta { .. }
+            | EventKind::ToolStarted { .. } => {}
+        }
+    }
+}
+
+fn subtype(end: &gaffer_protocol::End) -> &'static str {
+    match end {
+        gaffer_protocol::End::Done => "success",
+        gaffer_protocol::End::MaxTurns => "error_max_turns",
+        gaffer_protocol::End::Budget => "error_max_budget_usd",
+        gaffer_protocol::End::SchemaNotMet(_) => "error_max_structured_output_retries",
+        _ => "error_during_execution",
+    }
+}
+
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+    })
+}
+
+/// A block in the form of Anthropic Messages, which is what readers of this stream know.
+fn block(block: &Block) -> Option<Value> {
+    Some(match block {
+        Block::Text(text) => json!({"type": "text", "text": text.text}),
+        Block::Reasoning(reasoning) if reasoning.text.is_empty() => return None,
+        Block::Reasoning(reasoning) => json!({"type": "thinking", "thinking": reasoning.text}),
+        Block::ToolUse(call) => json!({
+            "type": "tool_use",
+            "id": call.id,
+            "name": call.name,
+            "input": call.input.to_object(),
+        }),
+        Block::ToolResult(result) => tool_result(result),
+        Block::Image(image) => json!({
+            "type": "image",
+            "source": {"type": "base64", "media_type": image.media_type, "data": image.data},
+        }),
+    })
+}
+
+fn tool_result(result: &ToolResult) -> Value {
+    let parts: Vec<Value> = result
+        .parts
+        .iter()
+        .map(|part| match part {
+            ResultPart::Text(text) => json!({"type": "text", "text": text}),
+            ResultPart::Image(image) => json!({
+                "type": "image",
+                "source": {"type": "base64", "media_type": image.media_type, "data": image.data},
+            }),
+        })
+        .collect();
+    json!({
+        "type": "tool_result",
+        "tool_use_id": result.call,
+        "content": parts,
+        "is_error": result.is_error,
+    })
+}

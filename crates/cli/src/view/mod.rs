@@ -1,0 +1,30 @@
+//! Views: folds over the event stream that draw it.
+
+pub(crate) mod json;
+pub(crate) mod lines;
+pub(crate) mod progress;
+
+use gaffer_protocol::Event;
+use std::time::Duration;
+
+pub(crate) trait View: Send {
+    fn event(&mut self, event: &Event);
+
+    /// How often `idle` wants to be called while nothing happens.
+    fn tick(&self) -> Option<Duration> {
+        None
+    }
+
+    fn idle(&mut self) {}
+
+    /// After the last event.
+    fn close(&mut self) {}
+}
+
+/// Shows nothing: the answer alone goes to a pipe.
+#[derive(Debug)]
+pub(crate) struct Silent;
+
+impl View for Silent {
+    fn event(&mut self, _: &Event) {}
+}
