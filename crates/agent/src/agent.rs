@@ -78,6 +78,11 @@ impl Agent {
         Self { parts, outcome }
     }
 
+    /// Takes the agent apart, to go on with other parts.
+    pub fn into_parts(self) -> Parts {
+        self.parts
+    }
+
     /// The conversation as it stands: valid for its provider after any end.
     pub fn conversation(&self) -> &Conversation {
         &self.parts.conversation

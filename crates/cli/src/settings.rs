@@ -81,6 +81,11 @@ impl Settings {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Usage::new(format!("cannot read the settings {shown}: {error}")))?;
+        // A struct can also be read from a list of its members, which nobody means here.
+        if !text.trim_start().starts_with('{') {
+            let message = format!("settings {shown}, line 1: expected an object, `{{ … }}`");
+            return Err(Usage::new(message));
+        }
         let settings: Self = serde_json::from_str(&text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             let what = error.to_string();

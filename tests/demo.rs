@@ -1,0 +1,47 @@
+//! The README's first command, in an empty home.
+
+use crate::harness::{Place, run};
+use std::path::Path;
+
+#[test]
+fn the_demo_mends_its_project_and_shows_it() {
+    let place = Place::new();
+    let folder = place.root.path().join("new");
+    let ran = run(place.gaffer(&["demo", "--dir", folder.to_str().unwrap()]));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let before = ran
+        .out
+        .find("FAIL  a last line without a line break")
+        .unwrap();
+    let diff = ran
+        .out
+        .find("+while read -r quantity price || [ -n \"$quantity\" ]; do")
+        .unwrap();
+    let after = ran
+        .out
+        .rfind("ok    a last line without a line break")
+        .unwrap();
+    assert!(before < diff && diff < after, "{}", ran.out);
+    let transcript = ran
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix("The transcript: "))
+        .unwrap();
+    assert!(Path::new(transcript).is_file());
+    assert!(transcript.starts_with(place.home().to_str().unwrap()));
+    // What it says is what is there: the check passes for whoever runs it.
+    let committed = folder.join(".git/logs/HEAD");
+    let log = std::fs::read_to_string(committed).unwrap();
+    assert_eq!(log.lines().count(), 2, "{log}");
+    assert_eq!(place.fold().end, Some(gaffer_protocol::End::Done));
+}
+
+#[test]
+fn the_demo_writes_over_nothing() {
+    let place = Place::new();
+    place.write("project/mine.txt", "mine");
+    let ran = run(place.gaffer(&["demo", "--dir", "."]));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("not an empty folder"), "{}", ran.err);
+    assert_eq!(std::fs::read_dir(place.project()).unwrap().count(), 1);
+}

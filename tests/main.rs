@@ -1,0 +1,19 @@
+//! Whole-system tests, one binary: the real program against real servers on loopback, and the
+//! parts of the engine that only show together.
+#![expect(
+    clippy::unwrap_used,
+    reason = "in tests a broken assumption must stop the test"
+)]
+
+mod agent;
+mod bad_input;
+mod cache;
+mod demo;
+mod faults;
+mod harness;
+mod headless;
+mod record;
+mod retry;
+mod scenarios;
+mod script;
+mod wires;
