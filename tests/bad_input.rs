@@ -78,6 +78,7 @@ fn places_and_names_that_cannot_be() {
     assert!(with(&["--cwd", "/no/such/folder"]).contains("--cwd /no/such/folder: No such file"));
     assert!(with(&["--cwd", &script]).contains("not a folder"));
     assert!(with(&["--session-id", "../../etc"]).contains("--session-id"));
+    assert!(with(&["--record", "/no/such/folder/x"]).contains("not a place for a file"));
     assert!(with(&["--settings", "none.json"]).contains("cannot read the settings none.json"));
 }
 
@@ -110,6 +111,15 @@ fn broken_settings_are_named_with_file_line_and_what_was_expected() {
             "`soon` is no duration: expected `250ms`, `2s`, `5m` or `2h`",
         ),
         ("[]", "line 1: expected an object"),
+        ("{\"maxTurns\": 0}", "`maxTurns` is at least 1"),
+        (
+            "{\"providers\": {\"antropic\": {}}}",
+            "`antropic`, which is none of anthropic,",
+        ),
+        (
+            "{\"prices\": {\"m\": {\"input\": -1}}}",
+            "the price of `m` is below zero",
+        ),
     ];
     for (text, want) in cases {
         let file = place.write("broken.json", text).display().to_string();
@@ -165,4 +175,28 @@ fn a_session_that_exists_is_not_written_over() {
         again.err
     );
     assert_eq!(place.transcript(), before);
+}
+
+#[test]
+fn headers_that_cannot_be_sent_are_refused_before_anything_is() {
+    let place = Place::new();
+    let settings = r#"{"providers": {"anthropic": {"baseUrl": "http://127.0.0.1:9", "headers": {"x y": "1"}}}}"#;
+    let file = place.write("s.json", settings);
+    let ran = refused(
+        &place,
+        place.gaffer(&["-p", "go", "--settings", file.to_str().unwrap()]),
+    );
+    assert!(
+        ran.err.contains("the header `x y` has characters"),
+        "{}",
+        ran.err
+    );
+    let mut command = place.gaffer(&["-p", "go"]);
+    command.env("ANTHROPIC_API_KEY", "sk-with-a-line-break\n");
+    let ran = refused(&place, command);
+    assert!(
+        ran.err.contains("has characters that HTTP does not allow"),
+        "{}",
+        ran.err
+    );
 }

@@ -60,3 +60,15 @@ fn on_every_wire() {
         );
     }
 }
+
+#[test]
+fn a_recording_is_not_lost_to_a_run_that_never_began() {
+    let place = Place::new();
+    let script = "agents: [{ steps: [{ say: Hi. }] }]";
+    let args = ["-p", "go", "--session-id", "one", "--record", "keep.yaml"];
+    let kept = || std::fs::read_to_string(place.project().join("keep.yaml")).unwrap();
+    assert_eq!(run(place.scripted(script, &args)).code, Some(0));
+    let before = kept();
+    assert_eq!(run(place.scripted(script, &args)).code, Some(2));
+    assert_eq!(kept(), before);
+}

@@ -9,6 +9,7 @@ use crate::view::View;
 use crate::view::lines::Lines;
 use crate::view::progress::Progress;
 use anyhow::{Context, bail};
+use gaffer_model::price::Price;
 use gaffer_model::provider::{Deadlines, Kind};
 use gaffer_model::retry::{Patience, Retrying};
 use gaffer_model::script::{Script, Scripted};
@@ -145,6 +146,12 @@ fn command(folder: &Path, program: &str, args: &[&str]) -> anyhow::Result<(bool,
 fn scripted() -> anyhow::Result<Chosen> {
     let script = Script::parse(SCRIPT).context("the demo's own script")?;
     let model = Arc::new(Scripted::new(script, Deadlines::default()));
+    // Nobody is paid for what the script says.
+    let free = Price {
+        input: Some(0.0),
+        output: Some(0.0),
+        ..Price::default()
+    };
     let (gate, patience) = (Gate::new(1), Patience::default());
     let retrying = Retrying::new(model.clone(), gate, patience, Arc::new(SystemEntropy));
     Ok(Chosen {
@@ -154,6 +161,9 @@ fn scripted() -> anyhow::Result<Chosen> {
         kind: Kind::Scripted,
         name: "a scripted model".to_owned(),
         key_source: "none".to_owned(),
-        prices: Arc::new(Prices::new(&BTreeMap::new())),
+        prices: Arc::new(Prices::new(&BTreeMap::from([(
+            "scripted".to_owned(),
+            free,
+        )]))),
     })
 }

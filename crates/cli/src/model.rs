@@ -35,6 +35,7 @@ pub(crate) struct Chosen {
 
 /// Finds out who answers. Nothing is sent yet.
 pub(crate) fn choose(common: &Common, settings: &Settings) -> anyhow::Result<Chosen> {
+    check_record(common)?;
     let prices = Arc::new(Prices::new(&settings.prices));
     let kind = kind(common, settings)?;
     let own = settings
@@ -102,7 +103,10 @@ fn kind(common: &Common, settings: &Settings) -> Result<Kind, Usage> {
         });
     }
     let usable = |kind: &Kind| {
-        system::variable(kind.key_variable()).is_some()
+        let own = settings.providers.get(kind.as_str());
+        let has_address = own.is_some_and(|own| own.base_url.is_some());
+        has_address
+            || system::variable(kind.key_variable()).is_some()
             || system::variable(kind.base_variable()).is_some()
     };
     [Kind::Anthropic, Kind::OpenAi].into_iter().find(usable).ok_or_else(|| {
@@ -140,9 +144,7 @@ fn connection(
             kind.as_str()
         ))
     })?;
-    let known = prices
-        .of(&model)
-        .map(|price| price.max_output.unwrap_or(LONGEST_ANSWER));
+    let known = prices.of(&model).and_then(|price| price.max_output);
     let most = known.map_or(UNKNOWN_MODEL_ANSWER, |most| most.min(LONGEST_ANSWER));
     Ok(Connection {
         kind,
@@ -186,4 +188,19 @@ pub(crate) fn read_script(path: &Path) -> Result<Script, Usage> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Usage::new(format!("cannot read the script {shown}: {error}")))?;
     Script::parse(&text).map_err(|error| Usage::new(format!("the script {shown}: {error}")))
+}
+
+/// A recording that could not be written is better refused before the run than lost after it.
+fn check_record(common: &Common) -> Result<(), Usage> {
+    let Some(path) = &common.record else {
+        return Ok(());
+    };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        let message = format!("--record {}: not a place for a file", path.display());
+        return Err(Usage::new(message));
+    }
+    Ok(())
 }

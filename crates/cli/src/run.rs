@@ -3,7 +3,7 @@
 use crate::bus::Bus;
 use crate::exit::Usage;
 use crate::model::Chosen;
-use crate::system::{SystemClock, SystemEntropy};
+use crate::system::{self, SystemClock, SystemEntropy};
 use crate::view::View;
 use anyhow::Context as _;
 use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
@@ -64,10 +64,11 @@ pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Res
     runtime.shutdown_background();
     // The bus went with the session, so the view has seen its last event.
     drop(shown.join());
-    if let Some(recorder) = &chosen.recorder {
-        recorder
-            .save()
-            .context("cannot write the recorded script")?;
+    if let Some(Err(error)) = chosen.recorder.as_ref().map(|recorder| recorder.save()) {
+        // The work is done and its answer is not lost for this.
+        system::say(&format!(
+            "gaffer: the recording could not be written: {error}"
+        ));
     }
     done
 }

@@ -12,16 +12,18 @@ pub(crate) fn script(command: &ScriptCommand) -> anyhow::Result<Exit> {
         ScriptCommand::Check { file } => {
             let script = read_script(file)?;
             let steps: usize = script.agents.iter().map(|agent| agent.steps.len()).sum();
-            let agents = script.agents.len();
-            writeln!(
-                out,
-                "{}: sound; {agents} agents, {steps} steps",
-                file.display()
-            )?;
+            let agents = count(script.agents.len(), "agent");
+            let steps = count(steps, "step");
+            writeln!(out, "{}: sound; {agents}, {steps}", file.display())?;
         }
         ScriptCommand::Schema => {
             writeln!(out, "{}", serde_json::to_string_pretty(&Script::schema())?)?;
         }
     }
     Ok(Exit::Done)
+}
+
+fn count(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
 }

@@ -3,6 +3,7 @@
 use crate::exit::Usage;
 use crate::system;
 use gaffer_model::price::Price;
+use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -94,6 +95,9 @@ impl Settings {
                 "settings {shown}, line {line}, column {column}: {what}"
             ))
         })?;
+        settings
+            .check()
+            .map_err(|what| Usage::new(format!("settings {shown}: {what}")))?;
         let all: BTreeMap<String, serde::de::IgnoredAny> =
             serde_json::from_str(&text).unwrap_or_default();
         for key in all.keys().filter(|key| !KEYS.contains(&key.as_str())) {
@@ -106,6 +110,25 @@ impl Settings {
         Ok(settings)
     }
 
+    /// What types cannot say.
+    fn check(&self) -> Result<(), String> {
+        if self.max_turns == Some(0) {
+            return Err("`maxTurns` is at least 1".to_owned());
+        }
+        if let Some(name) = self
+            .providers
+            .keys()
+            .find(|name| Kind::parse(name).is_none())
+        {
+            let all = Kind::ALL.map(Kind::as_str).join(", ");
+            return Err(format!("`providers` has `{name}`, which is none of {all}"));
+        }
+        match self.prices.iter().find(|(_, price)| !price.is_sound()) {
+            Some((model, _)) => Err(format!("the price of `{model}` is below zero")),
+            None => Ok(()),
+        }
+    }
+
     /// This file's values where it has them, else the other's.
     fn over(self, base: Self) -> Self {
         let mut providers = base.providers;
@@ -114,7 +137,10 @@ impl Settings {
             providers.insert(name, new.over(old));
         }
         let mut prices = base.prices;
-        prices.extend(self.prices);
+        for (model, new) in self.prices {
+            let old = prices.remove(&model).unwrap_or_default();
+            prices.insert(model, new.over(&old));
+        }
         Self {
             mode: self.mode.or(base.mode),
             provider: self.provider.or(base.provider),

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// An event of this size is no answer. The Responses wire repeats the whole answer in its last
 /// event, so the limit is that of an answer.
@@ -72,12 +72,14 @@ impl HttpModel {
             .headers(headers)
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let first_byte = self.deadlines.first_byte;
-        let late = |_| no_first_byte(first_byte);
-        let response = timeout(first_byte, request.send()).await.map_err(late)?;
+        let first_byte = Instant::now() + self.deadlines.first_byte;
+        let late = |_| no_first_byte(self.deadlines.first_byte);
+        let sent = timeout_at(first_byte, request.send());
+        let response = sent.await.map_err(late)?;
         let response = response.map_err(|error| connection(&error))?;
         let response = self.check(response).await?;
-        read_stream(response, self.wire.decoder(), self.deadlines, deltas).await
+        let decoder = self.wire.decoder();
+        read_stream(response, decoder, self.deadlines, first_byte, deltas).await
     }
 
     fn header_map(&self, who: &Who) -> Result<HeaderMap, ModelError> {
@@ -94,18 +96,22 @@ impl HttpModel {
             (name.clone(), value)
         });
         for (name, value) in own.chain(extra) {
-            let bad = || {
-                let message = format!(
-                    "the key or the header `{name}` has characters that HTTP does not allow"
-                );
-                ModelError::new(ErrorKind::BadRequest, message)
-            };
-            let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
-            value.set_sensitive(true);
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+            let (name, value) =
+                header(&name, &value).map_err(|why| ModelError::new(ErrorKind::BadRequest, why))?;
             headers.insert(name, value);
         }
         Ok(headers)
+    }
+
+    /// Whether key and headers are of a form that can be sent at all.
+    pub(crate) fn check_headers(&self) -> Result<(), String> {
+        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
+        for (name, value) in self.wire.headers(key) {
+            header(name, &value)?;
+        }
+        self.headers
+            .iter()
+            .try_for_each(|(name, value)| header(name, value).map(|_| ()))
     }
 
     /// Turns every answer that is not a stream of events into an error.
@@ -141,25 +147,27 @@ async fn read_stream(
     mut response: Response,
     mut decoder: Box<dyn Decoder>,
     deadlines: Deadlines,
+    first_byte: Instant,
     deltas: &mut DeltaSink<'_>,
 ) -> Result<Answer, ModelError> {
     let mut parser = Parser::new(LARGEST_EVENT);
     let mut total = 0;
-    let mut deadline = deadlines.first_byte;
+    let mut deadline = first_byte;
     loop {
-        let chunk = timeout(deadline, response.chunk()).await.map_err(|_| {
-            if total == 0 {
-                return no_first_byte(deadline);
+        let read = timeout_at(deadline, response.chunk()).await;
+        let chunk = read.map_err(|_| match total {
+            0 => no_first_byte(deadlines.first_byte),
+            _ => {
+                let message = format!("nothing came for {} s", deadlines.silence.as_secs_f32());
+                ModelError::new(ErrorKind::Silent, message)
             }
-            let message = format!("nothing came for {} s", deadline.as_secs_f32());
-            ModelError::new(ErrorKind::Silent, message)
         })?;
         let chunk = chunk.map_err(|error| ModelError::new(ErrorKind::Cut, cause(&error)))?;
         let Some(chunk) = chunk else {
             let message = "the stream ended before its final event";
             return Err(ModelError::new(ErrorKind::Cut, message));
         };
-        deadline = deadlines.silence;
+        deadline = Instant::now() + deadlines.silence;
         total += chunk.len();
         if total > LARGEST_ANSWER {
             let message = format!("over {LARGEST_ANSWER} bytes");
@@ -170,6 +178,14 @@ async fn read_stream(
             return Ok(answer);
         }
     }
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let bad = || format!("the key or the header `{name}` has characters that HTTP does not allow");
+    let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+    value.set_sensitive(true);
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+    Ok((name, value))
 }
 
 impl From<SseError> for ModelError {

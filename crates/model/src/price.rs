@@ -23,6 +23,30 @@ pub struct Price {
     pub max_output: Option<u32>,
 }
 
+impl Price {
+    /// This row's figures where it has them, else the other's.
+    #[must_use]
+    pub fn over(&self, base: &Self) -> Self {
+        Self {
+            input: self.input.or(base.input),
+            output: self.output.or(base.output),
+            cache_read: self.cache_read.or(base.cache_read),
+            cache_write: self.cache_write.or(base.cache_write),
+            context: self.context.or(base.context),
+            max_output: self.max_output.or(base.max_output),
+        }
+    }
+
+    /// Whether all prices are numbers that a price can be.
+    pub fn is_sound(&self) -> bool {
+        let figures = [self.input, self.output, self.cache_read, self.cache_write];
+        figures
+            .into_iter()
+            .flatten()
+            .all(|figure| figure.is_finite() && figure >= 0.0)
+    }
+}
+
 #[derive(Deserialize)]
 struct Table {
     date: String,
@@ -76,15 +100,7 @@ impl Prices {
         let mut rows: BTreeMap<_, _> = table.models.into_iter().map(row).collect();
         for (id, new) in over {
             let known = find(&rows, id).cloned().unwrap_or_default();
-            let merged = Price {
-                input: new.input.or(known.input),
-                output: new.output.or(known.output),
-                cache_read: new.cache_read.or(known.cache_read),
-                cache_write: new.cache_write.or(known.cache_write),
-                context: new.context.or(known.context),
-                max_output: new.max_output.or(known.max_output),
-            };
-            rows.insert(id.clone(), merged);
+            rows.insert(id.clone(), new.over(&known));
         }
         Self {
             date: table.date,
@@ -123,7 +139,11 @@ impl Prices {
 /// that fits wins. Gateways put the maker's name in front of the id.
 fn find<'a>(rows: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a Price> {
     let bare = model.rsplit('/').next().unwrap_or(model);
-    let mut id = bare;
+    find_prefix(rows, model).or_else(|| find_prefix(rows, bare))
+}
+
+fn find_prefix<'a>(rows: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a Price> {
+    let mut id = model;
     loop {
         if let Some(price) = rows.get(id) {
             return Some(price);
@@ -169,6 +189,8 @@ mod tests {
         );
         assert_eq!(prices.of("house-model"), prices.of("house-model:free"));
         assert!(prices.of("house").is_none());
+        let over = serde_json::from_str(r#"{"acme/own":{"input":1,"output":2}}"#).unwrap();
+        assert_eq!(Prices::new(&over).of("acme/own").unwrap().input, Some(1.0));
         assert!(prices.of("").is_none());
     }
 

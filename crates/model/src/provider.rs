@@ -104,12 +104,17 @@ pub struct Connection {
     pub options: WireOptions,
 }
 
+/// Why a model cannot be reached as it is described.
 #[derive(Debug, thiserror::Error)]
-#[error("the base address `{0}` is not an http or https address")]
-pub struct BadAddress(String);
+pub enum ConnectError {
+    #[error("the base address `{0}` is not an http or https address")]
+    Address(String),
+    #[error("{0}")]
+    Header(String),
+}
 
 /// A model whose `answer` is one attempt; see `retry` for one that asks again.
-pub fn connect(connection: Connection) -> Result<Arc<dyn Model>, BadAddress> {
+pub fn connect(connection: Connection) -> Result<Arc<dyn Model>, ConnectError> {
     let Connection {
         kind,
         base,
@@ -124,7 +129,7 @@ pub fn connect(connection: Connection) -> Result<Arc<dyn Model>, BadAddress> {
         Kind::OpenAi => Arc::new(Responses { options }),
         Kind::OpenAiChat | Kind::Scripted => Arc::new(Chat { options }),
     };
-    Ok(Arc::new(HttpModel {
+    let model = HttpModel {
         name,
         url: address(&base, wire.path())?,
         wire,
@@ -132,12 +137,14 @@ pub fn connect(connection: Connection) -> Result<Arc<dyn Model>, BadAddress> {
         headers,
         deadlines,
         pool: Pool::default(),
-    }))
+    };
+    model.check_headers().map_err(ConnectError::Header)?;
+    Ok(Arc::new(model))
 }
 
 /// Base addresses come with and without a version at their end; without one it is `v1`.
-fn address(base: &str, path: &str) -> Result<Url, BadAddress> {
-    let bad = || BadAddress(base.to_owned());
+fn address(base: &str, path: &str) -> Result<Url, ConnectError> {
+    let bad = || ConnectError::Address(base.to_owned());
     let trimmed = base.trim().trim_end_matches('/');
     let url = Url::parse(trimmed).map_err(|_| bad())?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {

@@ -111,7 +111,10 @@ pub struct Expect {
 
 /// A check of a text: what it contains, or one of three kinds by name.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a text in quotes, or one of `contains`, `equals`, `matches`, `lacks` with a text"
+)]
 pub enum Check {
     /// The text contains this.
     Contains(String),
@@ -255,6 +258,8 @@ pub enum ScriptError {
     Format(String),
     #[error("this is a script of version {0}; version 1 is known here")]
     Version(u32),
+    #[error("agent {0}: {1}")]
+    Agent(usize, String),
     #[error("agent {0}, step {1}: {2}")]
     Step(usize, usize, String),
 }
@@ -279,6 +284,10 @@ impl Script {
     /// What types cannot say.
     fn check(&self) -> Result<(), ScriptError> {
         for (a, agent) in self.agents.iter().enumerate() {
+            if let Some(pattern) = agent.prompt.as_ref().and_then(Check::pattern) {
+                let wrong = |what| ScriptError::Agent(a + 1, what);
+                values::check_pattern(pattern).map_err(wrong)?;
+            }
             for (s, step) in agent.steps.iter().enumerate() {
                 let wrong = |what: String| ScriptError::Step(a + 1, s + 1, what);
                 let short = step.say.is_some() || step.think.is_some() || !step.calls.is_empty();

@@ -1,7 +1,7 @@
 //! Plays a script: which answer an agent gets next, and whether its input fits.
 
 use super::values::{fill, fill_json, take};
-use super::{AgentScript, Call, Expect, Fault, Part, Script, Step, Stop, Thought};
+use super::{AgentScript, Call, Check, Expect, Fault, Part, Script, Step, Stop, Thought};
 use gaffer_protocol::message::{RawReasoning, ToolInput};
 use gaffer_protocol::{
     Answer, Block, Json, Origin, Reasoning, StopReason, ToolResult, ToolUse, Usage,
@@ -98,7 +98,7 @@ impl Player {
         };
         let Some(step) = steps.get(place.step) else {
             let what = format!(
-                "the script has only {} steps; the input was:\n{}",
+                "the script ends after step {}; the input was:\n{}",
                 steps.len(),
                 show(input)
             );
@@ -150,7 +150,7 @@ fn fits(entry: &AgentScript, who: &Speaker, input: &[Block]) -> bool {
     let prompt_fits = entry
         .prompt
         .as_ref()
-        .is_none_or(|check| texts(input).any(|text| check.holds(text)));
+        .is_none_or(|check| check.holds_among(texts(input)));
     same(&entry.name, &who.name) && same(&entry.agent_type, &who.agent_type) && prompt_fits
 }
 
@@ -207,10 +207,8 @@ impl Place {
             .as_ref()
             .is_some_and(|when| arrived < when.notifications)
         {
-            let text = step
-                .meanwhile
-                .clone()
-                .unwrap_or_else(|| "Waiting.".to_owned());
+            let text = step.meanwhile.as_deref().unwrap_or("Waiting.");
+            let text = fill(text, &self.values)?;
             let answer = self.finish(step, vec![Block::text(text)], input);
             self.notifications = arrived;
             return Ok(Turn {
@@ -259,7 +257,7 @@ impl Place {
 
     fn check(&self, expect: &Expect, input: &[Block]) -> Result<(), String> {
         if let Some(check) = &expect.text
-            && !texts(input).any(|text| check.holds(text))
+            && !check.holds_among(texts(input))
         {
             return Err(format!(
                 "expected a text that {}; the input was:\n{}",
@@ -274,14 +272,12 @@ impl Place {
             Some(label) => vec![self.find(Some(label), input)?],
             None => results(input).collect(),
         };
-        let fits = |result: &&ToolResult| {
-            expect.error.is_none_or(|error| error == result.is_error)
-                && expect
-                    .result
-                    .as_ref()
-                    .is_none_or(|check| check.holds(&result.text()))
-        };
-        if candidates.iter().any(fits) {
+        let kind_fits =
+            |result: &&ToolResult| expect.error.is_none_or(|error| error == result.is_error);
+        let mut fitting = candidates.into_iter().filter(kind_fits).peekable();
+        let is_there = fitting.peek().is_some();
+        let text_fits = |check: &Check| check.holds_among(fitting.map(ToolResult::text));
+        if is_there && expect.result.as_ref().is_none_or(text_fits) {
             return Ok(());
         }
         let what = expect
@@ -356,7 +352,10 @@ impl Place {
         }
         let input = match (&call.input_text, &call.input) {
             (Some(text), _) => ToolInput::from_text(&fill(text, &self.values)?),
-            (None, Some(value)) => ToolInput::Json(Json::of(&fill_json(value, &self.values)?)),
+            (None, Some(value)) => {
+                let value = fill_json(value, &self.values)?;
+                ToolInput::from_text(Json::of(&value).as_str())
+            }
             (None, None) => ToolInput::from_text(""),
         };
         Ok(Block::ToolUse(ToolUse {

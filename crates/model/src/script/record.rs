@@ -4,6 +4,7 @@ use crate::conversation::{Conversation, Prefix, Who};
 use crate::error::ModelError;
 use crate::{DeltaSink, Model};
 use futures_util::future::BoxFuture;
+use gaffer_protocol::message::ToolInput;
 use gaffer_protocol::{Answer, Block, Json, StopReason, ToolUse};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -61,8 +62,14 @@ impl Recorder {
         out
     }
 
-    /// Writes the file.
+    /// Writes the file. A run without an answer leaves an earlier recording as it is.
     pub fn save(&self) -> std::io::Result<()> {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_empty = agents.is_empty();
+        drop(agents);
+        if is_empty {
+            return Ok(());
+        }
         std::fs::write(&self.path, self.script())
     }
 }
@@ -133,7 +140,8 @@ fn write_call(out: &mut String, indent: &str, call: &ToolUse) {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let compact = value.map(|value| Json::of(&value).to_string());
     // Where the model's own text is what we would write, the arguments stand as a value.
-    if compact.as_deref() == Some(text) && is_plain(text) {
+    let is_value = matches!(call.input, ToolInput::Json(_)) && compact.as_deref() == Some(text);
+    if is_value && is_plain(text) {
         let _ = writeln!(out, "{indent}      input: {}", escape(text));
     } else {
         let _ = writeln!(
@@ -224,7 +232,7 @@ fn write_text(out: &mut String, text: &str, indent: usize) {
 mod tests {
     use super::super::{Outcome, Player, Script, Speaker};
     use super::*;
-    use gaffer_protocol::message::{RawReasoning, ToolInput};
+    use gaffer_protocol::message::RawReasoning;
     use gaffer_protocol::{Reasoning, Usage};
     use proptest::prelude::*;
 

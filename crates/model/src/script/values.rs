@@ -7,6 +7,15 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 impl Check {
+    /// Whether some text passes, or, for what must not be there, whether all do.
+    pub(super) fn holds_among<T: AsRef<str>>(&self, texts: impl IntoIterator<Item = T>) -> bool {
+        let mut texts = texts.into_iter();
+        match self {
+            Self::By(CheckBy::Lacks(_)) => texts.all(|text| self.holds(text.as_ref())),
+            _ => texts.any(|text| self.holds(text.as_ref())),
+        }
+    }
+
     pub(super) fn holds(&self, text: &str) -> bool {
         match self {
             Self::Contains(part) | Self::By(CheckBy::Contains(part)) => text.contains(part),
@@ -30,7 +39,7 @@ impl Check {
         }
     }
 
-    fn pattern(&self) -> Option<&str> {
+    pub(super) fn pattern(&self) -> Option<&str> {
         match self {
             Self::By(CheckBy::Matches(pattern)) => Some(pattern),
             _ => None,
@@ -39,8 +48,15 @@ impl Check {
 }
 
 /// Patterns fail when the script is read, not in the middle of a run.
+pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
+    let compiled = Regex::new(pattern);
+    compiled
+        .map(|_| ())
+        .map_err(|error| format!("the pattern {pattern:?}: {error}"))
+}
+
 pub(super) fn check_patterns(step: &Step) -> Result<(), String> {
-    let checks = step
+    let mut checks = step
         .expect
         .iter()
         .flat_map(|expect| [expect.text.as_ref(), expect.result.as_ref()])
@@ -50,10 +66,7 @@ pub(super) fn check_patterns(step: &Step) -> Result<(), String> {
         .save
         .values()
         .filter_map(|save| save.matches.as_deref());
-    for pattern in checks.chain(saves) {
-        Regex::new(pattern).map_err(|error| format!("the pattern {pattern:?}: {error}"))?;
-    }
-    Ok(())
+    checks.by_ref().chain(saves).try_for_each(check_pattern)
 }
 
 /// Takes a value out of a result; the error says why there is none.
