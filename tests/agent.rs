@@ -97,10 +97,7 @@ fn setup(steps: &str) -> Setup {
         conversation: model.open(&prefix, who),
         model,
         tools,
-        context: Context {
-            cwd: temp.path().to_owned(),
-            hidden: Vec::new(),
-        },
+        context: Context::in_folder(temp.path(), temp.path()),
         transcript: Transcript::create(path.clone()).unwrap(),
         inbox,
         events: events.clone(),

@@ -188,8 +188,8 @@ fn agent(
         conversation: chosen.model.open(&prefix, who),
         tools,
         context: Context {
-            cwd: job.cwd,
             hidden: HIDDEN.map(str::to_owned).into(),
+            ..Context::in_folder(&job.cwd, folder.path())
         },
         transcript,
         inbox,

@@ -1,6 +1,7 @@
 //! Bash: a shell command in the working folder.
 
-use crate::tool::{Access, Context, Output, Run};
+use crate::context::Context;
+use crate::tool::{Access, Output, Run};
 use gaffer_workspace::process::{self, Bounds, How, Plan};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,8 +40,8 @@ impl Run for Bash {
         }
         let time = input.timeout.map_or(DEFAULT_TIME, Duration::from_millis);
         let time = time.min(LONGEST_TIME);
-        let mut plan = Plan::new(shell(), &context.cwd).args(["-c", &input.command]);
-        plan.hidden.clone_from(&context.hidden);
+        let mut plan = Plan::new(shell(), context.cwd.get()).args(["-c", &input.command]);
+        plan.hidden = context.hidden.to_vec();
         let finished = match process::run(&plan, Bounds { time, keep: KEEP }).await {
             Ok(finished) => finished,
             Err(why) => return Output::error(format!("The command could not be started: {why}.")),
@@ -83,10 +84,8 @@ mod tests {
     use gaffer_protocol::ResultPart;
 
     async fn bash(command: &str, timeout: Option<u64>) -> (String, bool) {
-        let context = Context {
-            cwd: "/".into(),
-            hidden: vec!["SECRET_KEY".into()],
-        };
+        let temp = tempfile::tempdir().unwrap();
+        let context = Context::in_folder(temp.path(), temp.path());
         let input = BashInput {
             command: command.into(),
             timeout,

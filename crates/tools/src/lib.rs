@@ -2,9 +2,11 @@
 //! its description, its `run` is its behaviour.
 
 pub mod bash;
+mod context;
 pub mod read;
 mod set;
 mod tool;
 
+pub use context::{Context, Cwd, Seen, State};
 pub use set::ToolSet;
-pub use tool::{Access, Context, Output, Run, Tool, erase};
+pub use tool::{Access, Output, Run, Tool, erase};

@@ -1,6 +1,7 @@
 //! Read: a text file with line numbers.
 
-use crate::tool::{Access, Context, Output, Run};
+use crate::context::Context;
+use crate::tool::{Access, Output, Run};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs::File;
@@ -33,7 +34,7 @@ impl Run for Read {
     type Input = ReadInput;
 
     async fn run(&self, input: ReadInput, context: &Context) -> Output {
-        let path = context.cwd.join(&input.file_path);
+        let path = context.cwd.get().join(&input.file_path);
         let first = input.offset.unwrap_or(1).max(1);
         let limit = input.limit.unwrap_or(MOST_LINES);
         let shown = input.file_path;

@@ -1,11 +1,11 @@
 //! What a tool is, and how one with typed input becomes one among others.
 
+use crate::context::Context;
 use futures_util::future::BoxFuture;
 use gaffer_protocol::message::ToolInput;
 use gaffer_protocol::{Json, ResultPart, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Whether a call may run beside others of the same answer.
@@ -15,14 +15,6 @@ pub enum Access {
     Reads,
     /// May change something: runs alone and in its place.
     Writes,
-}
-
-/// The agent that calls, as far as a tool needs to know it.
-#[derive(Debug, Clone)]
-pub struct Context {
-    pub cwd: PathBuf,
-    /// Variables that started processes must not see: keys, and gaffer's own.
-    pub hidden: Vec<String>,
 }
 
 /// What a call gives back to the model.
@@ -202,10 +194,8 @@ mod tests {
     }
 
     async fn call(input: &str) -> Output {
-        let context = Context {
-            cwd: "/".into(),
-            hidden: Vec::new(),
-        };
+        let temp = tempfile::tempdir().unwrap();
+        let context = Context::in_folder(temp.path(), temp.path());
         erase(Counter)
             .call(&ToolInput::from_text(input), &context)
             .await

@@ -1,0 +1,95 @@
+//! The agent that calls, as far as tools need to know it: where it is, what it may open, what it
+//! has seen.
+
+use gaffer_workspace::fence::{Access, Fence};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One agent's surroundings. Clones share their state: they are the same agent.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// What may be opened.
+    pub fence: Fence,
+    /// Where relative paths start. Bash moves it.
+    pub cwd: Cwd,
+    /// Which files the agent has seen, and as what.
+    pub seen: Seen,
+    /// Variables that started processes must not see: keys, and gaffer's own.
+    pub hidden: Arc<[String]>,
+    /// Where long results are kept whole; the agent may read there.
+    pub spill: PathBuf,
+    /// Whether the model can be shown images.
+    pub images: bool,
+}
+
+impl Context {
+    /// An agent that works in one folder and nowhere else.
+    pub fn in_folder(folder: &Path, spill: &Path) -> Self {
+        let roots = [(folder, Access::Write), (spill, Access::Read)];
+        Self {
+            fence: Fence::new(roots),
+            cwd: Cwd::new(folder.to_owned()),
+            seen: Seen::default(),
+            hidden: Arc::new([]),
+            spill: spill.to_owned(),
+            images: true,
+        }
+    }
+}
+
+/// The folder that an agent is in.
+#[derive(Debug, Clone)]
+pub struct Cwd(Arc<Mutex<PathBuf>>);
+
+impl Cwd {
+    pub fn new(folder: PathBuf) -> Self {
+        Self(Arc::new(Mutex::new(folder)))
+    }
+
+    pub fn get(&self) -> PathBuf {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub fn set(&self, folder: PathBuf) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = folder;
+    }
+}
+
+/// The files that an agent has read or written, by the hash of what it saw: an edit of something
+/// that has changed since is refused.
+#[derive(Debug, Clone, Default)]
+pub struct Seen(Arc<Mutex<HashMap<PathBuf, [u8; 32]>>>);
+
+impl Seen {
+    pub fn note(&self, path: PathBuf, bytes: &[u8]) {
+        let hash = hash(bytes);
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(path, hash);
+    }
+
+    /// What the agent knows of a file.
+    pub fn state(&self, path: &Path, bytes: &[u8]) -> State {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.get(path) {
+            None => State::Unseen,
+            Some(known) if *known == hash(bytes) => State::Current,
+            Some(_) => State::Changed,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Unseen,
+    Current,
+    Changed,
+}
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    use sha2::Digest;
+    sha2::Sha256::digest(bytes).into()
+}
