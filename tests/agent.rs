@@ -11,7 +11,7 @@ use gaffer_tools::{Access, Context, Output, Run, ToolSet, erase};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -97,7 +97,7 @@ fn setup(steps: &str) -> Setup {
         conversation: model.open(&prefix, who),
         model,
         tools,
-        context: Context::in_folder(temp.path(), temp.path()),
+        context: Context::in_folder(temp.path(), temp.path(), temp.path(), Path::new("none")),
         transcript: Transcript::create(path.clone()).unwrap(),
         inbox,
         events: events.clone(),

@@ -7,11 +7,13 @@
 
 mod agent;
 mod bad_input;
+mod bash;
 mod cache;
 mod demo;
 mod faults;
 mod harness;
 mod headless;
+mod jobs;
 mod record;
 mod retry;
 mod scenarios;

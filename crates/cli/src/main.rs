@@ -16,9 +16,15 @@ mod view;
 use args::{Args, Command};
 use clap::Parser;
 use exit::{Exit, Usage};
+use gaffer_workspace::warden;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Roles that this program plays for itself come before everything that costs time.
+    let mut given = std::env::args_os().skip(1);
+    if given.next().is_some_and(|role| role == warden::ROLE) {
+        return ExitCode::from(warden::main(given));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

@@ -10,15 +10,16 @@ use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
 use gaffer_model::{Prefix, Who};
 use gaffer_protocol::event::{AgentEnded, SessionStarted};
 use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventSink, SessionId};
-use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
+use gaffer_store::{Entry, Home, Record, SessionError, SessionFolder, Start, Transcript};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::read::Read;
 use gaffer_tools::{Context, ToolSet, erase};
+use gaffer_workspace::jobs::Jobs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// What one run is about.
@@ -106,17 +107,21 @@ async fn session(
     clock: Arc<SystemClock>,
 ) -> anyhow::Result<Done> {
     let began = Instant::now();
+    let mut signals = Signals::listen()?;
     let id = AgentId::random(&SystemEntropy);
-    let (mut agent, transcript) = agent(job, chosen, id, bus.clone(), clock)?;
+    let (mut agent, transcript, jobs) = agent(job, chosen, id, bus.clone(), clock)?;
     let stop = CancellationToken::new();
     let mut running = std::pin::pin!(agent.run(&stop));
     let outcome = tokio::select! {
         outcome = &mut running => outcome,
-        () = interrupted() => {
+        () = signals.arrived() => {
             stop.cancel();
             running.await
         }
     };
+    if let Err(why) = jobs.end_all().await {
+        system::say(&format!("gaffer: {why}"));
+    }
     let ended = AgentEnded {
         end: outcome.end.clone(),
         result: outcome.result.clone(),
@@ -142,7 +147,7 @@ fn agent(
     id: AgentId,
     bus: Arc<Bus>,
     clock: Arc<SystemClock>,
-) -> anyhow::Result<(Agent, PathBuf)> {
+) -> anyhow::Result<(Agent, PathBuf, Jobs)> {
     let tools = Arc::new(ToolSet::new([erase(Read), erase(Bash)]));
     let created = job.home.create_session(&job.cwd, &job.session);
     let folder = created.map_err(|error| match error {
@@ -171,6 +176,8 @@ fn agent(
         name: AgentName::main(),
         agent_type: AGENT_TYPE.to_owned(),
     };
+    let context = context(&job, &folder, id)?;
+    let jobs = context.jobs.clone();
     let (sender, inbox) = inbox();
     let surroundings = Surroundings {
         cwd: &job.cwd,
@@ -187,10 +194,7 @@ fn agent(
         model: chosen.model.clone(),
         conversation: chosen.model.open(&prefix, who),
         tools,
-        context: Context {
-            hidden: HIDDEN.map(str::to_owned).into(),
-            ..Context::in_folder(&job.cwd, folder.path())
-        },
+        context,
         transcript,
         inbox,
         events: bus,
@@ -198,20 +202,47 @@ fn agent(
         clock,
         max_turns: job.max_turns,
     });
-    Ok((agent, path))
+    Ok((agent, path, jobs))
 }
 
-/// Resolves when the user or the system asks for an end.
-async fn interrupted() {
-    let terminate = signal(SignalKind::terminate());
-    let interrupt = signal(SignalKind::interrupt());
-    match (terminate, interrupt) {
-        (Ok(mut terminate), Ok(mut interrupt)) => tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        },
-        // Without handlers the signals end the process by themselves.
-        _ => std::future::pending().await,
+/// What the agent's tools may use: its folder, a folder for temporary files, and one where long
+/// results are kept.
+fn context(job: &Job, folder: &SessionFolder, id: AgentId) -> anyhow::Result<Context> {
+    let spill = folder.path().join("results");
+    let temp = folder.path().join(format!("{id}.tmp"));
+    for path in [&spill, &temp] {
+        std::fs::create_dir_all(path)
+            .with_context(|| format!("cannot create {}", path.display()))?;
+    }
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let context = Context::in_folder(&job.cwd, &spill, &temp, &program);
+    Ok(Context {
+        hidden: HIDDEN.map(str::to_owned).into(),
+        ..context
+    })
+}
+
+/// The signals by which the user or the system asks for an end. From when this exists on they no
+/// longer end the process by themselves.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn arrived(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 

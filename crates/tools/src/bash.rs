@@ -2,28 +2,42 @@
 
 use crate::context::Context;
 use crate::tool::{Access, Output, Run};
-use gaffer_workspace::process::{self, Bounds, How, Plan};
+use gaffer_workspace::job::{Ended, Order};
+use gaffer_workspace::jobs::Entry;
+use gaffer_workspace::output::Keeper;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::os::unix::process::ExitStatusExt;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::time::timeout;
 
 const DEFAULT_TIME: Duration = Duration::from_secs(120);
 const LONGEST_TIME: Duration = Duration::from_secs(600);
+/// So long is waited for the last output of a command that left something running.
+const GRACE: Duration = Duration::from_millis(50);
 /// What is kept of the output at each of its ends.
 const KEEP: usize = 15_000;
+/// The whole of an output goes to a file that grows no further than this.
+const FILE_CAP: u64 = 64 << 20;
 
-/// Runs a shell command in the working folder and returns what it prints. Standard input is
-/// closed, so nothing can be asked. Output beyond 30,000 bytes is left out in the middle.
+/// Runs a shell command. The folder and exported variables carry over to the next call. Standard
+/// input is closed. A command that runs past its timeout goes on in the background as a job.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BashInput {
-    /// The command.
-    pub command: String,
-    /// How long it may take, in milliseconds: 120000 if not given, at most 600000.
+    /// The command. Leave it out to read or stop a job.
+    pub command: Option<String>,
+    /// Milliseconds to wait, at most 600000. Default 120000.
     pub timeout: Option<u64>,
-    /// What it does, in a few words, for those who watch.
+    /// What the command does, in a few words.
     pub description: Option<String>,
+    /// Start it as a job and do not wait.
+    pub run_in_background: Option<bool>,
+    /// A job's id, such as bash_3: returns what it printed since the last look.
+    pub job: Option<String>,
+    /// Ends that job and everything it started.
+    pub stop: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,83 +49,230 @@ impl Run for Bash {
     type Input = BashInput;
 
     async fn run(&self, input: BashInput, context: &Context) -> Output {
-        if input.command.contains('\0') {
-            return Output::error("The command holds a NUL byte, which no command can.");
-        }
         let time = input.timeout.map_or(DEFAULT_TIME, Duration::from_millis);
         let time = time.min(LONGEST_TIME);
-        let mut plan = Plan::new(shell(), context.cwd.get()).args(["-c", &input.command]);
-        plan.hidden = context.hidden.to_vec();
-        let finished = match process::run(&plan, Bounds { time, keep: KEEP }).await {
-            Ok(finished) => finished,
-            Err(why) => return Output::error(format!("The command could not be started: {why}.")),
-        };
-        let text = finished.output.text();
-        let text = text.trim_end();
-        let shown = if text.is_empty() { "[no output]" } else { text };
-        match finished.how {
-            How::Exited(status) if status.success() => Output::text(shown),
-            How::Exited(status) => {
-                let end = match (status.code(), status.signal()) {
-                    (Some(code), _) => format!("exit code {code}"),
-                    (None, signal) => format!("ended by signal {}", signal.unwrap_or_default()),
-                };
-                Output::error(format!("{shown}\n[{end}]"))
+        match (input.command, input.job) {
+            (Some(command), None) => {
+                let background = input.run_in_background.unwrap_or(false);
+                run(&command, time, background, context).await
             }
-            How::TimedOut => {
-                let seconds = time.as_secs_f32();
-                Output::error(format!(
-                    "{shown}\n[ended after its time limit of {seconds} s]"
-                ))
-            }
+            (None, Some(id)) => look(&id, input.stop.unwrap_or(false), context).await,
+            _ => Output::error("Give either `command`, or `job` to look at a running one."),
         }
     }
+}
+
+async fn run(command: &str, time: Duration, background: bool, context: &Context) -> Output {
+    if command.contains('\0') {
+        return Output::error("The command holds a NUL byte, which no command can.");
+    }
+    let id = context.jobs.next_id();
+    let left = Left::of(&context.temp, &id);
+    let order = order(command, &id, &left, context);
+    let held = match context.jobs.start(id, command, &order) {
+        Ok(held) => held,
+        Err(why) => return Output::error(format!("The command could not be started: {why}.")),
+    };
+    if background {
+        let entry = held.let_live();
+        return Output::text(format!(
+            "{} Its output goes to {}.",
+            in_background(&entry),
+            file(&entry.id, context).display()
+        ));
+    }
+    let job = held.entry.job.clone();
+    let Ok(status) = timeout(time, job.ended()).await else {
+        let entry = held.let_live();
+        let seconds = time.as_secs_f32();
+        let text = shown(&job.output.text());
+        return Output::text(format!(
+            "{text}\n[After {seconds} s it still runs. {}]",
+            in_background(&entry)
+        ));
+    };
+    let mut notes = take_over(&left, context);
+    if status.left {
+        let entry = held.let_live();
+        notes.push(format!("What it left running is job {}.", entry.id));
+        // What it printed itself is on its way through the pipe that others hold open.
+        drop(timeout(GRACE, job.gone()).await);
+    } else {
+        job.gone().await;
+    }
+    let text = shown(&job.output.text());
+    report(&status.ended, &text, &notes)
+}
+
+fn report(ended: &Ended, text: &str, notes: &[String]) -> Output {
+    let mut text = text.to_owned();
+    let is_error = *ended != Ended::Exited(0);
+    match ended {
+        Ended::Exited(0) => {}
+        Ended::Exited(code) => text.push_str(&format!("\n[exit code {code}]")),
+        Ended::Signalled(signal) => text.push_str(&format!("\n[ended by signal {signal}]")),
+        Ended::Lost(why) => text.push_str(&format!("\n[lost: {why}]")),
+    }
+    for note in notes {
+        text.push_str(&format!("\n[{note}]"));
+    }
+    if is_error {
+        Output::error(text)
+    } else {
+        Output::text(text)
+    }
+}
+
+fn in_background(entry: &Entry) -> String {
+    format!(
+        "It runs in the background as job {0}: call Bash with `job: \"{0}\"` to read on, with `stop: true` to end it.",
+        entry.id
+    )
+}
+
+/// Reads on in a job, or ends it.
+async fn look(id: &str, stop: bool, context: &Context) -> Output {
+    let Some(entry) = context.jobs.get(id) else {
+        let alive: Vec<String> = context
+            .jobs
+            .alive()
+            .into_iter()
+            .map(|entry| entry.id)
+            .collect();
+        let there = if alive.is_empty() {
+            "None runs.".to_owned()
+        } else {
+            format!("These run: {}.", alive.join(", "))
+        };
+        return Output::error(format!("There is no job `{id}`. {there}"));
+    };
+    if stop && let Err(why) = entry.job.end().await {
+        return Output::error(format!("Job {id}: {why}."));
+    }
+    let state = match entry.job.status() {
+        _ if stop => "stopped, with everything it started".to_owned(),
+        None => "still runs".to_owned(),
+        Some(Ended::Exited(code)) => format!("ended with exit code {code}"),
+        Some(Ended::Signalled(signal)) => format!("was ended by signal {signal}"),
+        Some(Ended::Lost(why)) => format!("was lost: {why}"),
+    };
+    Output::text(format!(
+        "{}\n[Job {id} {state}.]",
+        shown(&entry.job.output.news())
+    ))
+}
+
+fn shown(text: &str) -> String {
+    let text = text.trim_end();
+    if text.is_empty() {
+        "[no output]".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The files in which a command leaves its folder and variables for the next one.
+struct Left {
+    folder: PathBuf,
+    variables: PathBuf,
+}
+
+impl Left {
+    fn of(temp: &Path, id: &str) -> Self {
+        Self {
+            folder: temp.join(format!(".{id}.folder")),
+            variables: temp.join(format!(".{id}.variables")),
+        }
+    }
+}
+
+/// The next command starts where this one ended, unless that is outside the fence.
+fn take_over(left: &Left, context: &Context) -> Vec<String> {
+    use std::os::unix::ffi::OsStringExt;
+    if left.variables.exists() {
+        context.shell.adopt(left.variables.clone());
+    }
+    let Ok(mut folder) = std::fs::read(&left.folder) else {
+        return Vec::new();
+    };
+    drop(std::fs::remove_file(&left.folder));
+    folder.pop();
+    let folder = PathBuf::from(OsString::from_vec(folder));
+    match context.fence.locate(&context.cwd.get(), &folder) {
+        Ok(fenced) => {
+            context.cwd.set(fenced.path());
+            Vec::new()
+        }
+        Err(_) => vec![format!(
+            "The folder {} is outside the ones to work in; the next command starts in {} again.",
+            folder.display(),
+            context.cwd.get().display()
+        )],
+    }
+}
+
+/// Takes over what the last command exported, runs this one, and leaves its folder and variables.
+/// The job's own marker and folder for temporary files are not handed on.
+const WRAPPER: &str = r#"
+gaffer_job=$GAFFER_JOB gaffer_temp=$TMPDIR
+if [ -r "$1" ]; then . "$1" 2>/dev/null; fi
+GAFFER_JOB=$gaffer_job TMPDIR=$gaffer_temp
+export GAFFER_JOB TMPDIR
+gaffer_variables=$2 gaffer_folder=$3 gaffer_command=$4
+set --
+gaffer_leave() {
+    gaffer_status=$?
+    pwd > "$gaffer_folder" 2>/dev/null
+    export -p > "$gaffer_variables" 2>/dev/null
+    exit $gaffer_status
+}
+trap gaffer_leave EXIT
+eval "$gaffer_command"
+"#;
+
+/// Programs that would wait for a person are told that there is none.
+const UNATTENDED: [(&str, &str); 7] = [
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "true"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("NO_COLOR", "1"),
+];
+
+fn order(command: &str, id: &str, left: &Left, context: &Context) -> Order {
+    let state = context.shell.state().unwrap_or_default();
+    let mut line: Vec<OsString> = shell().map(OsString::from).into();
+    line.extend(["-c".into(), WRAPPER.into(), "bash".into(), state.into()]);
+    line.extend([
+        left.variables.clone().into(),
+        left.folder.clone().into(),
+        command.into(),
+    ]);
+    let mut env: Vec<(String, OsString)> = UNATTENDED
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .into();
+    env.push(("TMPDIR".to_owned(), context.temp.clone().into()));
+    Order {
+        command: line,
+        cwd: context.cwd.get(),
+        hidden: context.hidden.to_vec(),
+        env,
+        keeper: Keeper {
+            keep: KEEP,
+            file: Some(file(id, context)),
+            file_cap: FILE_CAP,
+        },
+    }
+}
+
+fn file(id: &str, context: &Context) -> PathBuf {
+    context.spill.join(format!("{id}.txt"))
 }
 
 /// Bash where there is one; the commands that models write seldom need more than sh.
-fn shell() -> &'static str {
+fn shell() -> [&'static str; 1] {
     const BASH: &str = "/bin/bash";
-    if std::path::Path::new(BASH).exists() {
-        BASH
-    } else {
-        "sh"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gaffer_protocol::ResultPart;
-
-    async fn bash(command: &str, timeout: Option<u64>) -> (String, bool) {
-        let temp = tempfile::tempdir().unwrap();
-        let context = Context::in_folder(temp.path(), temp.path());
-        let input = BashInput {
-            command: command.into(),
-            timeout,
-            description: None,
-        };
-        let output = Bash.run(input, &context).await;
-        let ResultPart::Text(text) = &output.parts[0] else {
-            panic!()
-        };
-        (text.clone(), output.is_error)
-    }
-
-    #[tokio::test]
-    async fn what_a_command_says_and_how_it_ends() {
-        assert_eq!(bash("echo hi", None).await, ("hi".into(), false));
-        assert_eq!(bash("true", None).await, ("[no output]".into(), false));
-        assert_eq!(
-            bash("echo no; exit 2", None).await,
-            ("no\n[exit code 2]".into(), true)
-        );
-        assert_eq!(
-            bash("kill -9 $$", None).await,
-            ("[no output]\n[ended by signal 9]".into(), true)
-        );
-        let (text, is_error) = bash("echo a; sleep 30", Some(100)).await;
-        assert!(is_error && text.contains("time limit of 0.1 s"), "{text}");
-        assert!(bash("a\0b", None).await.1);
-    }
+    [if Path::new(BASH).exists() { BASH } else { "sh" }]
 }

@@ -2,6 +2,8 @@
 //! has seen.
 
 use gaffer_workspace::fence::{Access, Fence};
+use gaffer_workspace::job::Launcher;
+use gaffer_workspace::jobs::Jobs;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,21 +21,57 @@ pub struct Context {
     pub hidden: Arc<[String]>,
     /// Where long results are kept whole; the agent may read there.
     pub spill: PathBuf,
+    /// A folder of its own for temporary files, which no other agent uses.
+    pub temp: PathBuf,
+    /// The commands it has started.
+    pub jobs: Jobs,
+    /// What a command leaves for the next one.
+    pub shell: Shell,
     /// Whether the model can be shown images.
     pub images: bool,
 }
 
 impl Context {
-    /// An agent that works in one folder and nowhere else.
-    pub fn in_folder(folder: &Path, spill: &Path) -> Self {
-        let roots = [(folder, Access::Write), (spill, Access::Read)];
+    /// An agent that works in one folder and nowhere else. `warden` is a binary that plays that
+    /// role for the commands it starts.
+    pub fn in_folder(folder: &Path, spill: &Path, temp: &Path, warden: &Path) -> Self {
+        let roots = [
+            (folder, Access::Write),
+            (temp, Access::Write),
+            (spill, Access::Read),
+        ];
         Self {
             fence: Fence::new(roots),
             cwd: Cwd::new(folder.to_owned()),
             seen: Seen::default(),
             hidden: Arc::new([]),
             spill: spill.to_owned(),
+            temp: temp.to_owned(),
+            jobs: Jobs::new(Launcher::new(warden.to_owned())),
+            shell: Shell::default(),
             images: true,
+        }
+    }
+}
+
+/// What shell commands leave for the next one: the file with the variables that the last one
+/// exported.
+#[derive(Debug, Clone, Default)]
+pub struct Shell(Arc<Mutex<Option<PathBuf>>>);
+
+impl Shell {
+    pub(crate) fn state(&self) -> Option<PathBuf> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Takes over what a command left; the file of the one before is no longer needed.
+    pub(crate) fn adopt(&self, file: PathBuf) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = state.replace(file) {
+            drop(std::fs::remove_file(old));
         }
     }
 }

@@ -7,6 +7,6 @@ pub mod read;
 mod set;
 mod tool;
 
-pub use context::{Context, Cwd, Seen, State};
+pub use context::{Context, Cwd, Seen, Shell, State};
 pub use set::ToolSet;
 pub use tool::{Access, Output, Run, Tool, erase};

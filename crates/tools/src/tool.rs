@@ -195,7 +195,7 @@ mod tests {
 
     async fn call(input: &str) -> Output {
         let temp = tempfile::tempdir().unwrap();
-        let context = Context::in_folder(temp.path(), temp.path());
+        let context = Context::in_folder(temp.path(), temp.path(), temp.path(), temp.path());
         erase(Counter)
             .call(&ToolInput::from_text(input), &context)
             .await

@@ -1,4 +1,8 @@
-//! Where agents work: the processes that they start. Paths, scratchpads and worktrees come here.
+//! Where agents work: the paths that they may open and the processes that they start.
 
 pub mod fence;
+pub mod job;
+pub mod jobs;
+pub mod output;
 pub mod process;
+pub mod warden;
