@@ -86,7 +86,10 @@ fn the_stream_begins_with_init_and_ends_with_one_result() {
         (&events[0]["type"], &events[0]["subtype"]),
         (&Value::from("system"), &Value::from("init"))
     );
-    assert_eq!(events[0]["tools"], serde_json::json!(["Bash", "Read"]));
+    assert_eq!(
+        events[0]["tools"],
+        serde_json::json!(["Bash", "Edit", "NotebookEdit", "Read", "Write"])
+    );
     assert_eq!(events[0]["cwd"], place.project().to_str().unwrap());
     let results = events
         .iter()

@@ -54,6 +54,18 @@ fn wait_for(folder: &Path, count: usize, limit: Duration) -> bool {
     true
 }
 
+/// Waits until the warden, the shell and the five sleepers are there.
+fn wait_for_hiders(folder: &Path) {
+    let began = Instant::now();
+    while alive(folder) < 7 {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "the command never began"
+        );
+        std::thread::yield_now();
+    }
+}
+
 /// A plain child, one in a session of its own, one that ignores hang-ups, one forked twice.
 const HIDERS: &str = "sleep 300 & setsid sleep 301 & nohup sleep 302 >/dev/null 2>&1 & (setsid sh -c '(sleep 303 &) & sleep 304' &) ; echo started; wait";
 
@@ -61,8 +73,8 @@ const HIDERS: &str = "sleep 300 & setsid sleep 301 & nohup sleep 302 >/dev/null 
 async fn a_stop_ends_everything_and_answers_only_then() {
     let temp = tempfile::tempdir().unwrap();
     let job = start(temp.path(), HIDERS);
-    // The warden, the shell, and the five sleepers with the shells between.
-    assert!(wait_for(temp.path(), 9, Duration::from_secs(10)) || alive(temp.path()) >= 7);
+
+    wait_for_hiders(temp.path());
     let began = Instant::now();
     job.end().await.unwrap();
     assert!(
@@ -99,7 +111,7 @@ async fn what_a_command_leaves_behind_lives_on_until_its_job_is_ended() {
 async fn dropping_a_job_ends_it() {
     let temp = tempfile::tempdir().unwrap();
     let job = start(temp.path(), HIDERS);
-    assert!(wait_for(temp.path(), 9, Duration::from_secs(5)) || alive(temp.path()) >= 7);
+    wait_for_hiders(temp.path());
     drop(job);
     assert!(wait_for(temp.path(), 0, Duration::from_secs(5)));
 }
@@ -180,14 +192,7 @@ fn nothing_outlives_gaffer_itself() {
         .process_group(0)
         .spawn()
         .unwrap();
-    let began = Instant::now();
-    while alive(&place.project()) < 8 {
-        assert!(
-            began.elapsed() < Duration::from_secs(20),
-            "the command never began"
-        );
-        std::thread::yield_now();
-    }
+    wait_for_hiders(&place.project());
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(

@@ -12,7 +12,10 @@ use gaffer_protocol::event::{AgentEnded, SessionStarted};
 use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventSink, SessionId};
 use gaffer_store::{Entry, Home, Record, SessionError, SessionFolder, Start, Transcript};
 use gaffer_tools::bash::Bash;
+use gaffer_tools::edit::Edit;
+use gaffer_tools::notebook_edit::NotebookEdit;
 use gaffer_tools::read::Read;
+use gaffer_tools::write::Write;
 use gaffer_tools::{Context, ToolSet, erase};
 use gaffer_workspace::jobs::Jobs;
 use std::path::PathBuf;
@@ -148,7 +151,7 @@ fn agent(
     bus: Arc<Bus>,
     clock: Arc<SystemClock>,
 ) -> anyhow::Result<(Agent, PathBuf, Jobs)> {
-    let tools = Arc::new(ToolSet::new([erase(Read), erase(Bash)]));
+    let tools = Arc::new(tools());
     let created = job.home.create_session(&job.cwd, &job.session);
     let folder = created.map_err(|error| match error {
         SessionError::Exists(_) => Usage::new(error.to_string()).into(),
@@ -203,6 +206,17 @@ fn agent(
         max_turns: job.max_turns,
     });
     Ok((agent, path, jobs))
+}
+
+/// The tools of an agent with all of them.
+fn tools() -> ToolSet {
+    ToolSet::new([
+        erase(Bash),
+        erase(Edit),
+        erase(NotebookEdit),
+        erase(Read),
+        erase(Write),
+    ])
 }
 
 /// What the agent's tools may use: its folder, a folder for temporary files, and one where long

@@ -7,6 +7,7 @@ use gaffer_workspace::jobs::Jobs;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// One agent's surroundings. Clones share their state: they are the same agent.
 #[derive(Debug, Clone)]
@@ -100,11 +101,11 @@ impl Cwd {
 /// The files that an agent has read or written, by the hash of what it saw: an edit of something
 /// that has changed since is refused.
 #[derive(Debug, Clone, Default)]
-pub struct Seen(Arc<Mutex<HashMap<PathBuf, [u8; 32]>>>);
+pub struct Seen(Arc<Mutex<HashMap<PathBuf, u128>>>);
 
 impl Seen {
     pub fn note(&self, path: PathBuf, bytes: &[u8]) {
-        let hash = hash(bytes);
+        let hash = xxh3_128(bytes);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(path, hash);
     }
@@ -114,7 +115,7 @@ impl Seen {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get(path) {
             None => State::Unseen,
-            Some(known) if *known == hash(bytes) => State::Current,
+            Some(known) if *known == xxh3_128(bytes) => State::Current,
             Some(_) => State::Changed,
         }
     }
@@ -125,9 +126,4 @@ pub enum State {
     Unseen,
     Current,
     Changed,
-}
-
-fn hash(bytes: &[u8]) -> [u8; 32] {
-    use sha2::Digest;
-    sha2::Sha256::digest(bytes).into()
 }

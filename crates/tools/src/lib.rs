@@ -3,9 +3,17 @@
 
 pub mod bash;
 mod context;
+pub mod edit;
+mod file;
+mod notebook;
+pub mod notebook_edit;
 pub mod read;
 mod set;
 mod tool;
+pub mod write;
+
+#[cfg(test)]
+mod file_tests;
 
 pub use context::{Context, Cwd, Seen, Shell, State};
 pub use set::ToolSet;

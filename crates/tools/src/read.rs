@@ -1,27 +1,32 @@
-//! Read: a text file with line numbers.
+//! Read: a file with line numbers, an image, or a notebook.
 
 use crate::context::Context;
+use crate::file::{LARGEST, explain, load, locate};
+use crate::notebook;
 use crate::tool::{Access, Output, Run};
+use base64::Engine;
+use gaffer_protocol::{Image, ResultPart};
+use gaffer_workspace::fence::Fenced;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader};
 
 const MOST_LINES: usize = 2000;
 const LONGEST_LINE: usize = 2000;
 const MOST_BYTES: usize = 256 << 10;
+/// Providers take no larger images.
+const LARGEST_IMAGE: usize = 5 << 20;
 
-/// Reads a text file and returns its lines, each with its number. Relative paths start at the
-/// working folder. A long file is returned in part, with a word on how to read on.
+/// Reads a file: text with line numbers, images, notebooks. Long files come in part, with a word
+/// on how to read on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadInput {
-    /// The file to read.
+    /// The file, absolute or from the working folder.
     pub file_path: String,
-    /// The first line to return, counted from 1.
+    /// The first line, from 1.
     pub offset: Option<usize>,
-    /// How many lines to return.
+    /// How many lines; 2000 if not given.
     pub limit: Option<usize>,
 }
 
@@ -34,41 +39,96 @@ impl Run for Read {
     type Input = ReadInput;
 
     async fn run(&self, input: ReadInput, context: &Context) -> Output {
-        let path = context.cwd.get().join(&input.file_path);
-        let first = input.offset.unwrap_or(1).max(1);
-        let limit = input.limit.unwrap_or(MOST_LINES);
-        let shown = input.file_path;
-        let read = tokio::task::spawn_blocking(move || read_lines(&path, first, limit));
+        let shown = input.file_path.clone();
+        let context = context.clone();
+        let read = tokio::task::spawn_blocking(move || read(&input, &context));
         match read.await {
-            Ok(Ok(text)) => Output::text(text),
+            Ok(Ok(output)) => output,
             Ok(Err(why)) => Output::error(format!("Cannot read {shown}: {why}.")),
             Err(why) => Output::error(format!("Cannot read {shown}: {why}.")),
         }
     }
 }
 
-fn read_lines(path: &PathBuf, first: usize, limit: usize) -> Result<String, String> {
-    let say = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => error.to_string(),
-    };
-    // A pipe or a device would be waited for without end.
-    let metadata = path.metadata().map_err(say)?;
+fn read(input: &ReadInput, context: &Context) -> Result<Output, String> {
+    let first = input.offset.unwrap_or(1).max(1);
+    let limit = input.limit.unwrap_or(MOST_LINES).max(1);
+    let fenced = locate(context, &input.file_path)?;
+    let explain = |error| explain(context, &input.file_path, error);
+    let metadata = fenced.metadata().map_err(explain)?;
     if metadata.is_dir() {
-        return Err(format!("it is a folder; {}", listing(path)));
+        return Err(format!("it is a folder; {}", listing(&fenced)));
     }
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+    if metadata.len() > LARGEST && metadata.is_file() {
+        let file = fenced.open().map_err(explain)?;
+        let text = lines(BufReader::with_capacity(256 << 10, file), first, limit)?;
+        return Ok(Output::text(text));
     }
-    let mut reader = BufReader::new(File::open(path).map_err(say)?);
+    let loaded = load(&fenced).map_err(explain)?;
+    let path = fenced.path();
+    let kind = path
+        .extension()
+        .map(|end| end.to_string_lossy().to_lowercase());
+    let output = match kind.as_deref() {
+        Some("ipynb") => notebook::render(&loaded.bytes)?,
+        _ => match image_type(&loaded.bytes) {
+            Some(media_type) => image(media_type, &loaded.bytes, context)?,
+            None => Output::text(lines(loaded.bytes.as_slice(), first, limit)?),
+        },
+    };
+    context.seen.note(path, &loaded.bytes);
+    Ok(output)
+}
+
+/// By their first bytes: names lie.
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn image(media_type: &str, bytes: &[u8], context: &Context) -> Result<Output, String> {
+    if !context.images {
+        return Err("it is an image, and this model cannot be shown images".to_owned());
+    }
+    if bytes.len() > LARGEST_IMAGE {
+        return Err("it is an image of more than 5 MB".to_owned());
+    }
+    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+    let image = Image {
+        media_type: media_type.to_owned(),
+        data: data.into(),
+    };
+    Ok(Output {
+        parts: vec![ResultPart::Image(image)],
+        is_error: false,
+    })
+}
+
+/// Lines with their numbers, from a reader that is never taken into memory whole.
+fn lines(mut reader: impl BufRead, first: usize, limit: usize) -> Result<String, String> {
     let mut out = String::new();
     let mut line = Vec::new();
     let mut number = 0;
-    loop {
-        line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(say)? == 0 {
-            break;
-        }
+    while next_line(&mut reader, &mut line)? {
         number += 1;
         if number < first {
             continue;
@@ -84,18 +144,51 @@ fn read_lines(path: &PathBuf, first: usize, limit: usize) -> Result<String, Stri
         }
         push_line(&mut out, number, &line);
     }
-    if number == 0 {
-        return Ok("[The file is empty.]".to_owned());
+    match number {
+        0 => Ok("[The file is empty.]".to_owned()),
+        _ if out.is_empty() => Err(format!("it has only {number} lines")),
+        _ => Ok(out),
     }
-    if out.is_empty() {
-        return Err(format!("it has only {number} lines"));
+}
+
+/// Reads a line, keeping no more of it than is ever shown. A file without line breaks costs no
+/// more memory than one with.
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, String> {
+    const KEEP: usize = 5 * LONGEST_LINE;
+    line.clear();
+    let mut any = false;
+    let mut left_out = 0;
+    loop {
+        let buffer = reader.fill_buf().map_err(|error| error.to_string())?;
+        if buffer.is_empty() {
+            break;
+        }
+        any = true;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        let kept = part.len().min(KEEP.saturating_sub(line.len()));
+        line.extend_from_slice(&part[..kept]);
+        left_out += part.len() - kept;
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(used);
+        if end.is_some() {
+            break;
+        }
     }
-    Ok(out)
+    if left_out > 0 {
+        line.extend_from_slice(format!(" [… {left_out} more bytes]").as_bytes());
+    }
+    Ok(any)
 }
 
 fn push_line(out: &mut String, number: usize, line: &[u8]) {
     let text = String::from_utf8_lossy(line);
-    let text = text.trim_end_matches(['\n', '\r']);
+    let text = text.trim_end_matches('\r');
+    let text = if number == 1 {
+        text.trim_start_matches('\u{feff}')
+    } else {
+        text
+    };
     match text.char_indices().nth(LONGEST_LINE) {
         Some((end, _)) => {
             let more = text.len() - end;
@@ -108,67 +201,19 @@ fn push_line(out: &mut String, number: usize, line: &[u8]) {
     }
 }
 
-fn listing(folder: &Path) -> String {
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn listing(folder: &Fenced) -> String {
+    let names = folder.entries().unwrap_or_default();
     let mut names: Vec<String> = names
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .iter()
+        .map(|name| name.to_string_lossy().into_owned())
         .collect();
     names.sort();
+    let more = names.len().saturating_sub(50);
     names.truncate(50);
-    format!("it holds {}", names.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(content: &[u8]) -> (tempfile::TempDir, PathBuf) {
-        let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join("f");
-        std::fs::write(&path, content).unwrap();
-        (temp, path)
-    }
-
-    #[test]
-    fn lines_have_numbers_and_a_range_can_be_asked_for() {
-        let (_temp, path) = file(b"a\r\nb\nc");
-        assert_eq!(
-            read_lines(&path, 1, 10).unwrap(),
-            "     1\ta\n     2\tb\n     3\tc\n"
-        );
-        let part = read_lines(&path, 2, 1).unwrap();
-        assert_eq!(
-            part,
-            "     2\tb\n[The file goes on: read it with offset 3.]\n"
-        );
-        assert_eq!(read_lines(&path, 9, 1).unwrap_err(), "it has only 3 lines");
-    }
-
-    #[test]
-    fn what_is_not_a_text_file_is_an_error_that_says_so() {
-        let (temp, path) = file(b"\x7fELF\0\0");
-        assert_eq!(
-            read_lines(&path, 1, 10).unwrap_err(),
-            "it is not a text file"
-        );
-        let folder = read_lines(&temp.path().to_owned(), 1, 10).unwrap_err();
-        assert_eq!(folder, "it is a folder; it holds f");
-        let missing = read_lines(&temp.path().join("g"), 1, 10).unwrap_err();
-        assert_eq!(missing, "there is no such file");
-        let device = read_lines(&PathBuf::from("/dev/zero"), 1, 10).unwrap_err();
-        assert_eq!(device, "it is not a regular file");
-    }
-
-    #[test]
-    fn long_lines_and_files_are_cut_with_a_word_how_to_go_on() {
-        let (_temp, path) = file(format!("{}\nb\n", "é".repeat(3000)).as_bytes());
-        let text = read_lines(&path, 1, 10).unwrap();
-        assert!(
-            text.contains("é [… 2000 more bytes]\n     2\tb\n"),
-            "{text}"
-        );
-        let (_temp, path) = file("x\n".repeat(5000).as_bytes());
-        let text = read_lines(&path, 1, MOST_LINES).unwrap();
-        assert!(text.ends_with("read it with offset 2001.]\n"));
-    }
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("it holds {}{more}", names.join(", "))
 }

@@ -1,0 +1,105 @@
+//! Files as the file tools handle them: found through the fence, read whole up to a limit, written
+//! back with the line endings, the byte order mark and the mode that they had.
+
+use crate::context::{Context, State};
+use gaffer_workspace::fence::{FenceError, Fenced};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Larger files are not taken into memory.
+pub(crate) const LARGEST: u64 = 32 << 20;
+
+/// A text file that is in memory.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: u32,
+}
+
+/// Finds a file. Errors are sentences for the model.
+pub(crate) fn locate(context: &Context, path: &str) -> Result<Fenced, String> {
+    let located = context.fence.locate(&context.cwd.get(), path);
+    located.map_err(|error| explain(context, path, error))
+}
+
+/// What a path that cannot be used means, with what is near it.
+pub(crate) fn explain(context: &Context, path: &str, error: FenceError) -> String {
+    match error {
+        FenceError::Outside { .. } => format!("{error}. Other folders are added with --add-dir"),
+        FenceError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            let near = nearest(context, path);
+            let near = near.map(|near| format!("; did you mean {near}?"));
+            format!("there is no such file{}", near.unwrap_or_default())
+        }
+        error => error.to_string(),
+    }
+}
+
+/// Loads a regular file whole.
+pub(crate) fn load(fenced: &Fenced) -> Result<Loaded, FenceError> {
+    let mut file = fenced.open()?;
+    let metadata = file.metadata()?;
+    let other = |what: &str| io::Error::other(what.to_owned()).into();
+    if metadata.is_dir() {
+        return Err(other("it is a folder"));
+    }
+    if !metadata.is_file() {
+        return Err(other("it is not a regular file"));
+    }
+    if metadata.len() > LARGEST {
+        return Err(other("it is larger than 32 MB"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    // A file may grow while it is read; the limit holds all the same.
+    file.by_ref().take(LARGEST + 1).read_to_end(&mut bytes)?;
+    let mode = metadata.permissions().mode() & 0o7777;
+    Ok(Loaded { bytes, mode })
+}
+
+/// A file may be changed only by who has seen it as it is now.
+pub(crate) fn check_seen(context: &Context, fenced: &Fenced, bytes: &[u8]) -> Result<(), String> {
+    match context.seen.state(&fenced.path(), bytes) {
+        State::Current => Ok(()),
+        State::Unseen => Err("it has not been read yet; Read it first".to_owned()),
+        State::Changed => Err("it has changed since it was last read; Read it again".to_owned()),
+    }
+}
+
+/// The file that was probably meant: of the same name elsewhere near, or of a similar one.
+fn nearest(context: &Context, path: &str) -> Option<String> {
+    let path = Path::new(path);
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let folder = context.fence.locate(&context.cwd.get(), parent).ok()?;
+    let names = folder.entries().ok()?;
+    let names = names.iter().map(|name| name.to_string_lossy().into_owned());
+    let close = names
+        .map(|other| (distance(&name, &other), other))
+        .filter(|(distance, _)| *distance <= 2.max(name.chars().count() / 3))
+        .min()?;
+    Some(if parent == Path::new(".") {
+        close.1
+    } else {
+        parent.join(close.1).display().to_string()
+    })
+}
+
+/// How many letters must change to make one word the other, whatever their case.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.to_lowercase().chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,60 @@
+//! Write: a whole file, new or in the place of one that was read.
+
+use crate::context::Context;
+use crate::file::{check_seen, explain, load, locate};
+use crate::tool::{Access, Output, Run};
+use gaffer_workspace::fence::FenceError;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Writes a whole file, creating folders on the way. A file that exists must have been read first.
+/// For a change in a file, Edit is better.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteInput {
+    /// The file, absolute or from the working folder.
+    pub file_path: String,
+    /// All of its new text.
+    pub content: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Write;
+
+impl Run for Write {
+    const NAME: &'static str = "Write";
+    const ACCESS: Access = Access::Writes;
+    type Input = WriteInput;
+
+    async fn run(&self, input: WriteInput, context: &Context) -> Output {
+        match write(&input, context) {
+            Ok(text) => Output::text(text),
+            Err(why) => Output::error(format!("{} was not written: {why}.", input.file_path)),
+        }
+    }
+}
+
+fn write(input: &WriteInput, context: &Context) -> Result<String, String> {
+    let fenced = locate(context, &input.file_path)?;
+    let explain = |error| explain(context, &input.file_path, error);
+    let (mode, done) = match load(&fenced) {
+        Ok(old) => {
+            check_seen(context, &fenced, &old.bytes)?;
+            (Some(old.mode), "replaced")
+        }
+        Err(FenceError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            (None, "created")
+        }
+        Err(error) => return Err(explain(error)),
+    };
+    fenced
+        .replace(input.content.as_bytes(), mode)
+        .map_err(explain)?;
+    context.seen.note(fenced.path(), input.content.as_bytes());
+    let lines = input.content.lines().count();
+    Ok(format!(
+        "{} {done}: {lines} lines, {} bytes.",
+        input.file_path,
+        input.content.len()
+    ))
+}
