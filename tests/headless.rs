@@ -249,3 +249,44 @@ fn a_reader_that_goes_away_does_not_make_a_mess() {
         "the work itself was done"
     );
 }
+
+#[test]
+fn commands_run_in_the_sandbox_unless_it_is_off() {
+    let place = Place::new();
+    let command = "echo x > ../escaped || echo held";
+    let script = format!(
+        "agents: [{{ steps: [{{ calls: [{{ tool: Bash, input: {{ command: '{command}' }} }}] }}, {{ say: Done. }}] }}]"
+    );
+    for (args, escaped) in [
+        (&["-p", "go"][..], false),
+        (&["-p", "go", "--sandbox", "off"], true),
+    ] {
+        let ran = run(place.scripted(&script, args));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(
+            place.root.path().join("escaped").exists(),
+            escaped,
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn other_folders_are_opened_only_when_added() {
+    let place = Place::new();
+    let more = place
+        .write("more/note.txt", "a note")
+        .parent()
+        .unwrap()
+        .display()
+        .to_string();
+    let script = "agents: [{ steps: [{ calls: [{ tool: Read, as: r, input: { file_path: ../more/note.txt } }, { tool: Bash, input: { command: 'echo y > ../more/new' } }] }, { save: { said: { of: r } }, say: '${said}' }] }]";
+    let without = run(place.scripted(script, &["-p", "go"]));
+    assert!(
+        without.out.contains("is outside the folders"),
+        "{without:?}"
+    );
+    let with = run(place.scripted(script, &["-p", "go", "--add-dir", &more]));
+    assert!(with.out.contains("a note"), "{with:?}");
+    assert!(place.root.path().join("more/new").exists());
+}

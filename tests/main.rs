@@ -16,6 +16,7 @@ mod headless;
 mod jobs;
 mod record;
 mod retry;
+mod sandbox;
 mod scenarios;
 mod script;
 mod wires;

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -73,9 +74,36 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 
+    /// Whether commands run in a sandbox: where the system has one, always, or never.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) sandbox: Option<SandboxMode>,
+
+    /// Whether commands in the sandbox reach the network.
+    #[arg(long, value_name = "WHETHER")]
+    pub(crate) sandbox_network: Option<Switch>,
+
+    /// Another folder that may be read and written. May be given more than once.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) add_dir: Vec<PathBuf>,
+
     /// Write the run as a script that replays it with --provider scripted.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SandboxMode {
+    Off,
+    #[default]
+    Auto,
+    Require,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,9 +1,11 @@
 //! `gaffer demo`: the product's real job on a small project, with a scripted model.
 
-use crate::args::DemoArgs;
+use crate::args::{Common, DemoArgs};
 use crate::exit::{Exit, Usage};
+use crate::limits::Limits;
 use crate::model::Chosen;
 use crate::run::{Job, run};
+use crate::settings::SandboxSettings;
 use crate::system::{self, SystemEntropy};
 use crate::view::View;
 use crate::view::lines::Lines;
@@ -56,6 +58,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         home: Home::new(home),
         session: SessionId::random(&SystemEntropy),
         max_turns: None,
+        limits: Limits::choose(&Common::default(), &SandboxSettings::default())?,
     };
     let done = run(job, &scripted()?, view)?;
     say(&format!("\n{}\n\n$ git diff HEAD~1", done.outcome.result))?;

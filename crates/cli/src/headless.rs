@@ -3,6 +3,7 @@
 use crate::args::{Args, Common, Format};
 use crate::exit::{Exit, Usage};
 use crate::input;
+use crate::limits::Limits;
 use crate::model::{Chosen, choose};
 use crate::run::{Job, run};
 use crate::settings::Settings;
@@ -42,6 +43,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         }
         None => SessionId::random(&SystemEntropy),
     };
+    let limits = Limits::choose(&common, &settings.sandbox)?;
     let prompt = input::prompt(given)?;
     let job = Job {
         prompt,
@@ -49,6 +51,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         home: Home::new(home),
         session,
         max_turns: common.max_turns.or(settings.max_turns),
+        limits,
     };
     work(job, &chosen, output_format, verbose)
 }

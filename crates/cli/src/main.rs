@@ -6,6 +6,7 @@ mod demo;
 mod exit;
 mod headless;
 mod input;
+mod limits;
 mod model;
 mod run;
 mod script;
@@ -16,14 +17,16 @@ mod view;
 use args::{Args, Command};
 use clap::Parser;
 use exit::{Exit, Usage};
-use gaffer_workspace::warden;
+use gaffer_workspace::{sandbox, warden};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Roles that this program plays for itself come before everything that costs time.
     let mut given = std::env::args_os().skip(1);
-    if given.next().is_some_and(|role| role == warden::ROLE) {
-        return ExitCode::from(warden::main(given));
+    match given.next() {
+        Some(role) if role == warden::ROLE => return ExitCode::from(warden::main(given)),
+        Some(role) if role == sandbox::ROLE => return ExitCode::from(sandbox::main(given)),
+        _ => {}
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

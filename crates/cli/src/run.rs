@@ -2,6 +2,7 @@
 
 use crate::bus::Bus;
 use crate::exit::Usage;
+use crate::limits::Limits;
 use crate::model::Chosen;
 use crate::system::{self, SystemClock, SystemEntropy};
 use crate::view::View;
@@ -10,13 +11,13 @@ use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
 use gaffer_model::{Prefix, Who};
 use gaffer_protocol::event::{AgentEnded, SessionStarted};
 use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventSink, SessionId};
-use gaffer_store::{Entry, Home, Record, SessionError, SessionFolder, Start, Transcript};
+use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::edit::Edit;
 use gaffer_tools::notebook_edit::NotebookEdit;
 use gaffer_tools::read::Read;
 use gaffer_tools::write::Write;
-use gaffer_tools::{Context, ToolSet, erase};
+use gaffer_tools::{ToolSet, erase};
 use gaffer_workspace::jobs::Jobs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(crate) struct Job {
     pub(crate) home: Home,
     pub(crate) session: SessionId,
     pub(crate) max_turns: Option<u32>,
+    /// What its tools may use.
+    pub(crate) limits: Limits,
 }
 
 /// What came of it.
@@ -46,9 +49,6 @@ const MODE: &str = "normal";
 const AGENT_TYPE: &str = "general-purpose";
 /// Until there are permission rules, a tool that is there may be used.
 const PERMISSION_MODE: &str = "bypassPermissions";
-
-/// Variables that the model's commands have no business with.
-const HIDDEN: [&str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GAFFER_HOME"];
 
 /// Runs a session to its end while `view` shows it.
 pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Result<Done> {
@@ -179,7 +179,7 @@ fn agent(
         name: AgentName::main(),
         agent_type: AGENT_TYPE.to_owned(),
     };
-    let context = context(&job, &folder, id)?;
+    let context = job.limits.context(&job.cwd, &folder, id)?;
     let jobs = context.jobs.clone();
     let (sender, inbox) = inbox();
     let surroundings = Surroundings {
@@ -217,23 +217,6 @@ fn tools() -> ToolSet {
         erase(Read),
         erase(Write),
     ])
-}
-
-/// What the agent's tools may use: its folder, a folder for temporary files, and one where long
-/// results are kept.
-fn context(job: &Job, folder: &SessionFolder, id: AgentId) -> anyhow::Result<Context> {
-    let spill = folder.path().join("results");
-    let temp = folder.path().join(format!("{id}.tmp"));
-    for path in [&spill, &temp] {
-        std::fs::create_dir_all(path)
-            .with_context(|| format!("cannot create {}", path.display()))?;
-    }
-    let program = std::env::current_exe().context("cannot find the program itself")?;
-    let context = Context::in_folder(&job.cwd, &spill, &temp, &program);
-    Ok(Context {
-        hidden: HIDDEN.map(str::to_owned).into(),
-        ..context
-    })
 }
 
 /// The signals by which the user or the system asks for an end. From when this exists on they no

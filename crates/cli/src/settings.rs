@@ -1,5 +1,6 @@
 //! Settings files: what they may say, and where it stands if they say it wrong.
 
+use crate::args::SandboxMode;
 use crate::exit::Usage;
 use crate::system;
 use gaffer_model::price::Price;
@@ -7,7 +8,7 @@ use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One settings file. Every member may be left out.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -25,6 +26,17 @@ pub(crate) struct Settings {
     /// By model: dollars for a million tokens, and sizes.
     pub(crate) prices: BTreeMap<String, Price>,
     pub(crate) retry: RetrySettings,
+    pub(crate) sandbox: SandboxSettings,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub(crate) struct SandboxSettings {
+    /// `auto`, `require` or `off`.
+    pub(crate) mode: Option<SandboxMode>,
+    pub(crate) network: Option<bool>,
+    /// Further folders that commands may write, such as a build tool's cache.
+    pub(crate) allow_write: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -53,7 +65,7 @@ pub(crate) struct RetrySettings {
     pub(crate) longest_delay: Option<Span>,
 }
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "mode",
     "provider",
     "model",
@@ -61,6 +73,7 @@ const KEYS: [&str; 7] = [
     "providers",
     "prices",
     "retry",
+    "sandbox",
 ];
 
 impl Settings {
@@ -153,6 +166,11 @@ impl Settings {
                 overload: self.retry.overload.or(base.retry.overload),
                 first_delay: self.retry.first_delay.or(base.retry.first_delay),
                 longest_delay: self.retry.longest_delay.or(base.retry.longest_delay),
+            },
+            sandbox: SandboxSettings {
+                mode: self.sandbox.mode.or(base.sandbox.mode),
+                network: self.sandbox.network.or(base.sandbox.network),
+                allow_write: [base.sandbox.allow_write, self.sandbox.allow_write].concat(),
             },
         }
     }

@@ -4,6 +4,7 @@
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::job::Launcher;
 use gaffer_workspace::jobs::Jobs;
+use gaffer_workspace::sandbox::Policy;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,8 @@ pub struct Context {
     pub jobs: Jobs,
     /// What a command leaves for the next one.
     pub shell: Shell,
+    /// What binds its commands, where anything does.
+    pub sandbox: Option<Sandbox>,
     /// Whether the model can be shown images.
     pub images: bool,
 }
@@ -50,9 +53,17 @@ impl Context {
             temp: temp.to_owned(),
             jobs: Jobs::new(Launcher::new(warden.to_owned())),
             shell: Shell::default(),
+            sandbox: None,
             images: true,
         }
     }
+}
+
+/// A policy and the program that plays the role of a sandbox.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    pub program: PathBuf,
+    pub policy: Policy,
 }
 
 /// What shell commands leave for the next one: the file with the variables that the last one

@@ -15,6 +15,6 @@ pub mod write;
 #[cfg(test)]
 mod file_tests;
 
-pub use context::{Context, Cwd, Seen, Shell, State};
+pub use context::{Context, Cwd, Sandbox, Seen, Shell, State};
 pub use set::ToolSet;
 pub use tool::{Access, Output, Run, Tool, erase};

@@ -5,4 +5,5 @@ pub mod job;
 pub mod jobs;
 pub mod output;
 pub mod process;
+pub mod sandbox;
 pub mod warden;

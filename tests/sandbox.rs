@@ -1,0 +1,205 @@
+//! The sandbox of commands: each row of the table in docs/sandbox.md, tried for real.
+
+use gaffer_protocol::message::ToolInput;
+use gaffer_protocol::{Json, ResultPart};
+use gaffer_tools::bash::Bash;
+use gaffer_tools::{Context, Sandbox, erase};
+use gaffer_workspace::sandbox::{Policy, git_paths, is_supported};
+use serde_json::json;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+struct Place {
+    temp: tempfile::TempDir,
+    context: Context,
+}
+
+impl Place {
+    /// A project, and beside it an outside with a file that must not change.
+    fn new(network: bool) -> Self {
+        assert!(
+            is_supported(),
+            "this kernel has no Landlock; the sandbox cannot be tested"
+        );
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        for folder in ["project", "spill", "tmp", "outside"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        std::fs::write(at("outside/file"), "untouched").unwrap();
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_gaffer"));
+        let mut context = Context::in_folder(&at("project"), &at("spill"), &at("tmp"), &program);
+        let write = vec![at("project"), at("tmp")];
+        context.sandbox = Some(Sandbox {
+            program,
+            policy: Policy { write, network },
+        });
+        Self { temp, context }
+    }
+
+    async fn run(&self, command: &str) -> (String, bool) {
+        let input = ToolInput::Json(Json::of(&json!({"command": command})));
+        let output = erase(Bash).call(&input, &self.context).await;
+        let ResultPart::Text(text) = &output.parts[0] else {
+            panic!("no text")
+        };
+        (text.clone(), output.is_error)
+    }
+
+    fn untouched(&self) {
+        let outside = self.temp.path().join("outside");
+        assert_eq!(
+            std::fs::read_to_string(outside.join("file")).unwrap(),
+            "untouched"
+        );
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn writes_stay_in_the_folders_they_belong_to() {
+    let place = Place::new(true);
+    let (text, is_error) = place.run("echo hi > made; mkdir -p d/e; mv made d/e/; ln -s e d/l; rm -r d; echo $TMPDIR; touch $TMPDIR/x; echo ok > /dev/null").await;
+    assert!(!is_error, "{text}");
+    let attempts = [
+        "echo x > ../outside/file",
+        "echo x >> ../outside/new",
+        "rm ../outside/file",
+        "mv ../outside/file .",
+        "cp /bin/true ../outside/",
+        "ln ../outside/file hard && echo x > hard",
+        "ln -s ../outside/file soft; echo x > soft",
+        "truncate -s 0 ../outside/file",
+        "chmod 777 ../outside/new || mkdir ../outside/new",
+        "sh -c 'cd ../outside && touch deep'",
+        "setsid sh -c 'touch ../outside/late'",
+        "python3 -c 'open(\"../outside/file\", \"w\")'",
+        "mount --bind ../outside . ",
+        "echo x > $HOME/.gaffer-sandbox-test",
+        "echo x > /tmp/gaffer-sandbox-test-$$",
+    ];
+    for attempt in attempts {
+        let (text, is_error) = place.run(attempt).await;
+        assert!(is_error, "{attempt}: {text}");
+        place.untouched();
+    }
+}
+
+#[tokio::test]
+async fn signals_reach_nobody_outside() {
+    let place = Place::new(true);
+    let pid = std::process::id();
+    let (text, is_error) = place.run(&format!("kill -0 {pid}")).await;
+    assert!(is_error && text.contains("not permitted"), "{text}");
+    // The warden in particular: a command cannot free itself by killing it.
+    let warden = "warden=$(cut -d' ' -f4 /proc/$$/stat); kill -9 $warden; echo still here";
+    let (text, _) = place.run(warden).await;
+    assert!(text.contains("still here"), "{text}");
+    // Its own children it may end.
+    assert!(!place.run("sleep 300 & kill $!; wait $! || true").await.1);
+}
+
+#[tokio::test]
+async fn the_network_is_there_or_not_by_choice() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
+    let on = Place::new(true);
+    assert!(on.run(&connect).await.0.contains("connected"));
+    let off = Place::new(false);
+    let (text, is_error) = off.run(&connect).await;
+    assert!(is_error && !text.contains("connected"), "{text}");
+    let udp = format!("echo x > /dev/udp/127.0.0.1/{port}");
+    assert!(off.run(&udp).await.1);
+    // Local sockets are left: many tools talk to themselves.
+    let unix = "python3 -c 'import socket; socket.socketpair(); print(\"fine\")'";
+    assert!(off.run(unix).await.0.contains("fine"));
+}
+
+#[tokio::test]
+async fn a_worktree_can_commit_and_touch_nothing_of_the_main_checkout() {
+    let place = Place::new(true);
+    let main = place.temp.path().join("main");
+    let tree = place.temp.path().join("tree");
+    // The user's own shell, without a sandbox, makes the repository and the worktree.
+    let mut free = place.context.clone();
+    free.sandbox = None;
+    let free = Place {
+        temp: tempfile::tempdir().unwrap(),
+        context: free,
+    };
+    let (main_text, tree_text) = (main.display().to_string(), tree.display().to_string());
+    let setup = format!(
+        "set -e; git init -q -b main {main_text}; cd {main_text}; git config user.name t; git config user.email t@t; echo one > f; git add f; git commit -qm one; git worktree add -q -b gaffer/task {tree_text}; mkdir -p .git/refs/heads/gaffer .git/logs/refs/heads/gaffer"
+    );
+    let (text, is_error) = free.run(&setup).await;
+    assert!(!is_error, "{text}");
+
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_gaffer"));
+    let spill = place.temp.path().join("spill");
+    let temp = place.temp.path().join("tmp");
+    let mut context = Context::in_folder(&tree, &spill, &temp, &program);
+    let mut write = git_paths(&tree, OsStr::new("refs/heads/gaffer"));
+    write.extend([tree.clone(), temp]);
+    context.sandbox = Some(Sandbox {
+        program,
+        policy: Policy {
+            write,
+            network: true,
+        },
+    });
+    let worker = Place {
+        temp: tempfile::tempdir().unwrap(),
+        context,
+    };
+
+    let (text, is_error) = worker
+        .run("echo two > f && git commit -qam two && git log --oneline | wc -l")
+        .await;
+    assert!(!is_error && text.ends_with('2'), "{text}");
+    let before = snapshot(&main);
+    let escapes = [
+        format!("echo x > {main_text}/f"),
+        format!("cd {main_text} && echo x > f"),
+        format!("git -C {main_text} commit --allow-empty -qm x"),
+        format!("git -C {main_text} checkout -q -b other"),
+        format!("git -C {main_text} reset -q --hard gaffer/task"),
+        format!("GIT_DIR={main_text}/.git git update-ref refs/heads/main gaffer/task"),
+        format!("GIT_DIR={main_text}/.git GIT_WORK_TREE={main_text} git checkout -qf gaffer/task"),
+        "git update-ref refs/heads/main HEAD".to_owned(),
+        "git branch -f main HEAD".to_owned(),
+        "git tag v1".to_owned(),
+        "git config user.name evil".to_owned(),
+        format!("printf '#!/bin/sh' > {main_text}/.git/hooks/pre-commit"),
+        format!("ln -s {main_text} link; echo x > link/f"),
+        format!("echo 'ref: refs/heads/gaffer/task' > {main_text}/.git/HEAD"),
+        format!("rm -f {main_text}/.git/index"),
+        format!("git --work-tree={main_text} checkout -f HEAD -- f"),
+    ];
+    for escape in escapes {
+        let (text, _) = worker.run(&escape).await;
+        assert_eq!(snapshot(&main), before, "{escape}: {text}");
+    }
+}
+
+/// Everything of a checkout that a worktree must not touch: files, HEAD, index, config, hooks and
+/// refs outside `gaffer/`.
+fn snapshot(main: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![main.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            let own = ["objects", "worktrees", "gaffer"]
+                .iter()
+                .any(|name| path.ends_with(name));
+            if path.is_dir() && !own {
+                waiting.push(path);
+            } else if path.is_file() {
+                found.push((path.clone(), std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
