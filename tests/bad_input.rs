@@ -200,3 +200,48 @@ fn headers_that_cannot_be_sent_are_refused_before_anything_is() {
         ran.err
     );
 }
+
+#[test]
+fn config_shows_each_value_with_its_origin() {
+    let place = Place::new();
+    let own = place.write(
+        "home/.gaffer/settings.json",
+        r#"{"model": "m-1", "permissions": {"deny": ["Read(.env)"]}}"#,
+    );
+    let project = place.write(
+        "project/.claude/settings.json",
+        r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#,
+    );
+    let ran = run(place.gaffer(&["config"]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let want = [
+        format!("model = \"m-1\"    (user: {})", own.display()),
+        format!(
+            "permissions.deny[0] = \"Read(.env)\"    (user: {})",
+            own.display()
+        ),
+        format!(
+            "permissions.deny[1] = \"Bash(rm *)\"    (project: {})",
+            project.canonicalize().unwrap().display()
+        ),
+        "maxTurns = no limit    (default)".to_owned(),
+    ];
+    for line in want {
+        assert!(ran.out.lines().any(|is| is == line), "{line}\n{}", ran.out);
+    }
+    let ran = run(place.gaffer(&["config", "permissions", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["permissions.deny[1]"]["level"], "project");
+    assert_eq!(json.as_object().unwrap().len(), 2);
+    let broken = place.write("project/.gaffer/settings.json", "{\n\"maxTurns\": -1}");
+    let ran = run(place.gaffer(&["config"]));
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.err.contains(&format!(
+            "{}, line 2",
+            broken.canonicalize().unwrap().display()
+        )),
+        "{}",
+        ran.err
+    );
+}

@@ -117,6 +117,8 @@ pub(crate) enum Format {
 pub(crate) enum Command {
     /// See gaffer mend a small project: the real engine, git and shell; only the model is a script.
     Demo(DemoArgs),
+    /// Show every setting that is in force and where it comes from.
+    Config(ConfigArgs),
     /// Work with the files that scripted models play.
     #[command(subcommand)]
     Script(ScriptCommand),
@@ -128,6 +130,24 @@ pub(crate) struct DemoArgs {
     /// among the temporary files.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigArgs {
+    /// Show one key and what is below it, such as `permissions`.
+    pub(crate) key: Option<String>,
+
+    /// The folder to work in. Default: the current one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// A settings file that goes over the others.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// Print JSON: an object with `value`, `level` and `file` for each key.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,6 +7,7 @@ use crate::limits::Limits;
 use crate::model::{Chosen, choose};
 use crate::run::{Job, run};
 use crate::settings::Settings;
+use crate::settings::layers::Places;
 use crate::system::{self, SystemEntropy};
 use crate::view::json::{Json, Style};
 use crate::view::progress::Progress;
@@ -15,7 +16,7 @@ use anyhow::Context;
 use gaffer_protocol::{End, SessionId};
 use gaffer_store::Home;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let Args {
@@ -33,10 +34,10 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     };
     let home =
         system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
-    let settings = Settings::load(Some(&home), common.settings.as_deref())?;
+    let cwd = working_folder(&common)?;
+    let (settings, _) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
     check_mode(&common, &settings)?;
     let chosen = choose(&common, &settings)?;
-    let cwd = working_folder(&common)?;
     let session = match &common.session_id {
         Some(id) => {
             SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?
@@ -100,6 +101,18 @@ fn work(job: Job, chosen: &Chosen, format: Format, verbose: bool) -> anyhow::Res
     Ok(Exit::from(&outcome.end))
 }
 
+/// Where settings are looked for. The project is the repository, or the folder itself.
+pub(crate) fn places(home: &Path, cwd: &Path, given: Option<PathBuf>) -> Places {
+    let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
+    Places {
+        home: home.to_owned(),
+        user: system::variable("HOME").map(PathBuf::from),
+        project: Some(repository.unwrap_or(cwd).to_owned()),
+        system: PathBuf::from("/etc"),
+        given,
+    }
+}
+
 /// Until the crew exists there is one mode.
 fn check_mode(common: &Common, settings: &Settings) -> Result<(), Usage> {
     let variable = system::variable("GAFFER_COORDINATOR_MODE");
@@ -128,7 +141,7 @@ fn check_mode(common: &Common, settings: &Settings) -> Result<(), Usage> {
     }
 }
 
-fn working_folder(common: &Common) -> anyhow::Result<PathBuf> {
+pub(crate) fn working_folder(common: &Common) -> anyhow::Result<PathBuf> {
     let folder = match &common.cwd {
         Some(folder) => folder.clone(),
         None => std::env::current_dir().context("the current folder is gone")?,

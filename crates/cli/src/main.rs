@@ -2,6 +2,7 @@
 
 mod args;
 mod bus;
+mod config;
 mod demo;
 mod exit;
 mod headless;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
 
 fn dispatch(mut args: Args) -> anyhow::Result<Exit> {
     match args.command.take() {
+        Some(Command::Config(config)) => config::config(&config),
         Some(Command::Demo(demo)) => demo::demo(&demo),
         Some(Command::Script(command)) => script::script(&command),
         None if args.print.is_some() => headless::headless(args),
