@@ -5,6 +5,7 @@ pub mod bash;
 mod context;
 pub mod edit;
 mod file;
+pub mod hook;
 mod notebook;
 pub mod notebook_edit;
 pub mod read;

@@ -1,7 +1,12 @@
 //! The one place that starts processes.
 //!
-//! A process gets a group of its own, a closed standard input, and one pipe for both outputs, so
-//! that what it prints stays in order. Dropping the run ends the whole group.
+//! A process gets a group of its own. In [`run`] it has a closed standard input and one pipe for
+//! both outputs, so that what it prints stays in order; in [`talk()`] it is given a text and its
+//! outputs are kept apart. Dropping the future ends the whole group.
+
+mod talk;
+
+pub use talk::{Limits, Talked, talk};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
@@ -76,6 +81,13 @@ pub struct Output {
 }
 
 impl Output {
+    fn keeping(keep: usize) -> Self {
+        Self {
+            keep,
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = self.keep.saturating_sub(self.head.len());
@@ -85,6 +97,11 @@ impl Output {
         self.tail.extend(&rest[skip..]);
         let over = self.tail.len().saturating_sub(self.keep);
         self.tail.drain(..over);
+    }
+
+    /// Whether nothing had to be left out.
+    pub fn is_whole(&self) -> bool {
+        self.total == (self.head.len() + self.tail.len()) as u64
     }
 
     /// The text, with a word about what is missing.
@@ -129,10 +146,7 @@ pub async fn run(plan: &Plan, bounds: Bounds) -> io::Result<Finished> {
     let (mut child, mut pipe) = start(plan)?;
     let group = Group::of(&child);
     let deadline = Instant::now() + bounds.time;
-    let mut output = Output {
-        keep: bounds.keep,
-        ..Output::default()
-    };
+    let mut output = Output::keeping(bounds.keep);
     let mut buffer = vec![0; 16 << 10];
     let mut is_open = true;
     let how = loop {
@@ -169,19 +183,30 @@ enum Step {
     Exited(io::Result<ExitStatus>),
 }
 
+fn start(plan: &Plan) -> io::Result<(Child, pipe::Receiver)> {
+    let (reader, writer) = io::pipe()?;
+    let mut command = command(plan);
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let child = command.spawn()?;
+    // The command holds our ends of the pipe; with it they go, so that its end can be seen.
+    drop(command);
+    let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
+    Ok((child, pipe))
+}
+
+/// All that is the same however the process is listened to.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that starts processes"
 )]
-fn start(plan: &Plan) -> io::Result<(Child, pipe::Receiver)> {
-    let (reader, writer) = io::pipe()?;
+fn command(plan: &Plan) -> Command {
     let mut command = Command::new(&plan.program);
     command
         .args(&plan.args)
         .current_dir(&plan.cwd)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
         .process_group(0)
         .kill_on_drop(true);
     for name in &plan.hidden {
@@ -190,11 +215,7 @@ fn start(plan: &Plan) -> io::Result<(Child, pipe::Receiver)> {
     for (name, value) in &plan.env {
         command.env(name, value);
     }
-    let child = command.spawn()?;
-    // The command holds our ends of the pipe; with it they go, so that its end can be seen.
-    drop(command);
-    let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
-    Ok((child, pipe))
+    command
 }
 
 #[cfg(test)]
@@ -256,7 +277,7 @@ mod tests {
     }
 
     /// The group's children are gone when nothing has the folder as its own any more.
-    fn kill_process_group_is_gone(folder: &tempfile::TempDir) -> bool {
+    pub(super) fn kill_process_group_is_gone(folder: &tempfile::TempDir) -> bool {
         let path = folder.path().canonicalize().unwrap();
         let mut tries = 0;
         loop {
