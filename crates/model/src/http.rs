@@ -175,6 +175,7 @@ async fn read_stream(
         }
         let found = parser.feed(&chunk, |event| decoder.event(event, deltas))?;
         if let Some(answer) = found {
+            drain(response).await;
             return Ok(answer);
         }
     }
@@ -186,6 +187,13 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
     value.set_sensitive(true);
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
     Ok((name, value))
+}
+
+/// The answer is whole, but a connection can be used again only when its body has come to its end,
+/// which most servers send a moment later. A new one costs far more than that moment.
+async fn drain(mut response: Response) {
+    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    drop(timeout(Duration::from_millis(20), rest).await);
 }
 
 impl From<SseError> for ModelError {

@@ -8,9 +8,15 @@ mod file;
 pub mod hook;
 mod notebook;
 pub mod notebook_edit;
+pub mod permission;
 pub mod read;
 mod set;
+pub mod skill;
+#[cfg(test)]
+mod testing;
 mod tool;
+pub mod tool_search;
+pub mod web;
 pub mod write;
 
 #[cfg(test)]
@@ -18,4 +24,4 @@ mod file_tests;
 
 pub use context::{Context, Cwd, Sandbox, Seen, Shell, State};
 pub use set::ToolSet;
-pub use tool::{Access, Output, Run, Tool, erase};
+pub use tool::{Access, Output, Run, Tool, erase, erase_as};

@@ -64,6 +64,17 @@ pub trait Run: Send + Sync + std::fmt::Debug {
 pub fn erase<T: Run + 'static>(tool: T) -> Arc<dyn Tool> {
     let schema = schemars::schema_for!(T::Input).to_value();
     let (description, schema) = split(schema);
+    with_spec(tool, description, schema)
+}
+
+/// The same for a tool whose description is only known when it is made: it stands in place of the
+/// struct's own comment.
+pub fn erase_as<T: Run + 'static>(tool: T, description: String) -> Arc<dyn Tool> {
+    let schema = schemars::schema_for!(T::Input).to_value();
+    with_spec(tool, description, split(schema).1)
+}
+
+fn with_spec<T: Run + 'static>(tool: T, description: String, schema: Json) -> Arc<dyn Tool> {
     Arc::new(Erased {
         spec: ToolSpec {
             name: T::NAME.to_owned(),

@@ -1,0 +1,76 @@
+//! `flat`: whether a turn late in a conversation costs what an early one cost.
+
+use crate::agent::{self, Way};
+use crate::callgrind::instructions;
+use crate::report::{Report, count, ratio};
+
+/// Turns at which the account is taken: the second hundred is held against the fifth. The first
+/// is left out, as things that happen once happen there.
+const MARKS: [usize; 4] = [100, 200, 400, 500];
+const MOST_RATIO: f64 = 1.10;
+
+/// What the early hundred of turns and the last one cost.
+#[derive(Debug, Clone, Copy)]
+struct Hundreds {
+    early: u64,
+    last: u64,
+}
+
+impl Hundreds {
+    fn of(at: [u64; 4]) -> Self {
+        Self {
+            early: at[1].saturating_sub(at[0]),
+            last: at[3].saturating_sub(at[2]),
+        }
+    }
+
+    fn ratio(self) -> f64 {
+        self.last as f64 / self.early as f64
+    }
+
+    fn row(self, name: &str, report: &mut Report) {
+        let (early, last) = (self.early as f64, self.last as f64);
+        let shown = [count(self.early / 100), count(self.last / 100)];
+        report.row([name, &shown[0], &shown[1], &ratio(last, early)]);
+    }
+}
+
+pub(crate) fn run() -> anyhow::Result<Report> {
+    let rope = instructions_at_marks(Way::Rope)?;
+    let naive = instructions_at_marks(Way::Naive)?;
+    let [rope_calls, rope_bytes] = asked_at_marks(Way::Rope)?;
+    let [_, naive_bytes] = asked_at_marks(Way::Naive)?;
+
+    let mut report = Report::default();
+    report.row(["a turn", "turns 100-200", "turns 400-500", "ratio"]);
+    rope.row("instructions", &mut report);
+    rope_calls.row("allocations", &mut report);
+    rope_bytes.row("bytes allocated", &mut report);
+    naive.row("instructions, serialised anew", &mut report);
+    naive_bytes.row("bytes allocated, serialised anew", &mut report);
+    report.goal(
+        "instructions a turn grow by 10 % at most",
+        rope.ratio() <= MOST_RATIO,
+    );
+    report.goal(
+        "allocations a turn grow by 10 % at most",
+        rope_calls.ratio() <= MOST_RATIO,
+    );
+    Ok(report)
+}
+
+fn instructions_at_marks(way: Way) -> anyhow::Result<Hundreds> {
+    let mut at = [0; 4];
+    for (count, turns) in at.iter_mut().zip(MARKS) {
+        *count = instructions(&["__agent", way.as_str(), &turns.to_string()])?;
+    }
+    Ok(Hundreds::of(at))
+}
+
+/// Calls of the allocator, and bytes.
+fn asked_at_marks(way: Way) -> anyhow::Result<[Hundreds; 2]> {
+    let asked = agent::run(way, MARKS[3])?.asked;
+    let calls = MARKS.map(|turn| asked.get(turn).map_or(0, |asked| asked.calls));
+    let bytes = MARKS.map(|turn| asked.get(turn).map_or(0, |asked| asked.bytes));
+    Ok([Hundreds::of(calls), Hundreds::of(bytes)])
+}

@@ -1,0 +1,18 @@
+//! The web: fetching pages and searching.
+
+mod address;
+mod cache;
+mod client;
+mod connect;
+mod fetch;
+mod html;
+mod page;
+mod search;
+
+pub use address::{Allow, Lookup, SystemLookup};
+pub use client::Limits;
+pub use fetch::{Summarise, Web, WebFetch, WebFetchInput};
+pub use search::{Hit, Query, SearchEngine, SearchProvider, Searches, WebSearch, WebSearchInput};
+
+#[cfg(test)]
+mod tests;
