@@ -259,7 +259,17 @@ fn commands_run_in_the_sandbox_unless_it_is_off() {
     );
     for (args, escaped) in [
         (&["-p", "go"][..], false),
-        (&["-p", "go", "--sandbox", "off"], true),
+        (
+            &[
+                "-p",
+                "go",
+                "--sandbox",
+                "off",
+                "--permission-mode",
+                "bypassPermissions",
+            ],
+            true,
+        ),
     ] {
         let ran = run(place.scripted(&script, args));
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -289,4 +299,93 @@ fn other_folders_are_opened_only_when_added() {
     let with = run(place.scripted(script, &["-p", "go", "--add-dir", &more]));
     assert!(with.out.contains("a note"), "{with:?}");
     assert!(place.root.path().join("more/new").exists());
+}
+
+const WRITES: &str = "agents: [{ steps: [{ calls: [{ tool: Write, as: w, input: { file_path: new.txt, content: hi } }] }, { save: { said: { of: w } }, say: '${said}' }] }]";
+
+#[test]
+fn what_is_not_allowed_is_not_done_and_is_listed() {
+    for (args, allowed) in [
+        (&["--permission-mode", "acceptEdits"][..], true),
+        (&["--permission-mode", "default"], false),
+        (
+            &[
+                "--permission-mode",
+                "default",
+                "--allowedTools",
+                "Edit(new.txt) Read",
+            ],
+            true,
+        ),
+        (&["--permission-mode", "plan"], false),
+        (&["--disallowedTools", "Write"], false),
+        (
+            &[
+                "--permission-mode",
+                "bypassPermissions",
+                "--disallowed-tools",
+                "Edit(*.txt)",
+            ],
+            false,
+        ),
+        (&[], true),
+    ] {
+        let place = Place::new();
+        let all = [&["-p", "go", "--output-format", "json"], args].concat();
+        let ran = run(place.scripted(WRITES, &all));
+        assert_eq!(
+            place.project().join("new.txt").exists(),
+            allowed,
+            "{args:?}: {ran:?}"
+        );
+        let result = ran.result();
+        let denials = result["permission_denials"].as_array().unwrap();
+        assert_eq!(denials.is_empty(), allowed, "{args:?}: {denials:?}");
+        if !allowed {
+            assert_eq!(denials[0]["tool_name"], "Write");
+            assert!(
+                result["result"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("Not allowed, and not carried out:")
+            );
+        }
+    }
+}
+
+#[test]
+fn rules_of_settings_hold_and_a_project_cannot_lift_them() {
+    let place = Place::new();
+    place.write(
+        "home/.gaffer/settings.json",
+        r#"{"permissions": {"deny": ["Edit(new.txt)"]}}"#,
+    );
+    place.write(
+        "project/.claude/settings.json",
+        r#"{"permissions": {"allow": ["Write", "Edit"]}}"#,
+    );
+    let ran = run(place.scripted(WRITES, &["-p", "go"]));
+    assert!(ran.out.contains("the user's settings"), "{ran:?}");
+    assert!(!place.project().join("new.txt").exists());
+    place.write(
+        "project/.claude/settings.json",
+        r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#,
+    );
+    let ran = run(place.scripted(WRITES, &["-p", "go"]));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.err.contains("a project cannot set `bypassPermissions`"),
+        "{}",
+        ran.err
+    );
+    place.write(
+        "project/.claude/settings.json",
+        r#"{"permissions": {"deny": ["Bash(rm"]}}"#,
+    );
+    let ran = run(place.scripted(WRITES, &["-p", "go"]));
+    assert_eq!(
+        ran.code,
+        Some(2),
+        "a rule that cannot be read might be the one that forbids: {ran:?}"
+    );
 }

@@ -4,7 +4,7 @@ use gaffer_protocol::message::ToolInput;
 use gaffer_protocol::{Json, ResultPart};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::{Context, Sandbox, erase};
-use gaffer_workspace::sandbox::{Policy, git_paths, is_supported};
+use gaffer_workspace::sandbox::{Binding, git_paths, is_supported};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl Place {
         let write = vec![at("project"), at("tmp")];
         context.sandbox = Some(Sandbox {
             program,
-            policy: Policy { write, network },
+            binding: Binding { write, network },
         });
         Self { temp, context }
     }
@@ -143,7 +143,7 @@ async fn a_worktree_can_commit_and_touch_nothing_of_the_main_checkout() {
     write.extend([tree.clone(), temp]);
     context.sandbox = Some(Sandbox {
         program,
-        policy: Policy {
+        binding: Binding {
             write,
             network: true,
         },

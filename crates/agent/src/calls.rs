@@ -4,7 +4,7 @@
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use gaffer_protocol::{ResultPart, ToolResult, ToolUse};
-use gaffer_tools::{Access, Context, Output, ToolSet};
+use gaffer_tools::{Access, Context, Output, Tool, ToolSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,6 +76,12 @@ async fn run_one(place: usize, call: &ToolUse, tools: &ToolSet, context: &Contex
     let began = Instant::now();
     let output = match tools.get(&call.name) {
         Some(tool) => {
+            let passed = tool
+                .check(&call.input)
+                .and_then(|()| guard(context, &**tool, call));
+            if let Err(output) = passed {
+                return ended(place, call, output, began.elapsed());
+            }
             // A bug in one tool must not end the agent, let alone its siblings.
             let run = AssertUnwindSafe(tool.call(&call.input, context)).catch_unwind();
             run.await.unwrap_or_else(|_| {
@@ -85,6 +91,19 @@ async fn run_one(place: usize, call: &ToolUse, tools: &ToolSet, context: &Contex
         }
         None => unknown(call, tools),
     };
+    ended(place, call, output, began.elapsed())
+}
+
+fn guard(context: &Context, tool: &dyn Tool, call: &ToolUse) -> Result<(), Output> {
+    match &context.guard {
+        Some(guard) => guard
+            .check(tool, &call.input, context)
+            .map_err(Output::error),
+        None => Ok(()),
+    }
+}
+
+fn ended(place: usize, call: &ToolUse, output: Output, took: Duration) -> Ended {
     Ended {
         place,
         result: Arc::new(ToolResult {
@@ -92,7 +111,7 @@ async fn run_one(place: usize, call: &ToolUse, tools: &ToolSet, context: &Contex
             parts: output.parts,
             is_error: output.is_error,
         }),
-        took: began.elapsed(),
+        took,
     }
 }
 

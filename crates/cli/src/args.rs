@@ -74,6 +74,18 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 
+    /// What is done without asking: default, acceptEdits, plan, dontAsk or bypassPermissions.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+
+    /// Rules for calls that are allowed, such as `Bash(git log *)`. May be given more than once.
+    #[arg(long, alias = "allowedTools", value_name = "RULES")]
+    pub(crate) allowed_tools: Vec<String>,
+
+    /// Rules for calls that are denied, whoever makes them. May be given more than once.
+    #[arg(long, alias = "disallowedTools", value_name = "RULES")]
+    pub(crate) disallowed_tools: Vec<String>,
+
     /// Whether commands run in a sandbox: where the system has one, always, or never.
     #[arg(long, value_name = "WHEN")]
     pub(crate) sandbox: Option<SandboxMode>,

@@ -4,8 +4,10 @@ use crate::args::{Common, DemoArgs};
 use crate::exit::{Exit, Usage};
 use crate::limits::Limits;
 use crate::model::Chosen;
+use crate::policy::policy;
 use crate::run::{Job, run};
-use crate::settings::SandboxSettings;
+use crate::settings::Settings;
+use crate::settings::merge::Merged;
 use crate::system::{self, SystemEntropy};
 use crate::view::View;
 use crate::view::lines::Lines;
@@ -58,7 +60,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         home: Home::new(home),
         session: SessionId::random(&SystemEntropy),
         max_turns: None,
-        limits: Limits::choose(&Common::default(), &SandboxSettings::default())?,
+        limits: limits(&folder)?,
     };
     let done = run(job, &scripted()?, view)?;
     say(&format!("\n{}\n\n$ git diff HEAD~1", done.outcome.result))?;
@@ -75,6 +77,13 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         bail!("the check still fails");
     }
     Ok(Exit::Done)
+}
+
+/// The same limits that an agent has when nobody has set any.
+fn limits(folder: &Path) -> Result<Limits, Usage> {
+    let (common, settings) = (Common::default(), Settings::default());
+    let policy = policy(&common, &settings, &Merged::default(), folder)?;
+    Ok(Limits::choose(&common, &settings.sandbox)?.under(policy))
 }
 
 fn say(text: &str) -> anyhow::Result<()> {

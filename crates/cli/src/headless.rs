@@ -5,6 +5,7 @@ use crate::exit::{Exit, Usage};
 use crate::input;
 use crate::limits::Limits;
 use crate::model::{Chosen, choose};
+use crate::policy::policy;
 use crate::run::{Job, run};
 use crate::settings::Settings;
 use crate::settings::layers::Places;
@@ -35,7 +36,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let home =
         system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
     let cwd = working_folder(&common)?;
-    let (settings, _) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
+    let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
     check_mode(&common, &settings)?;
     let chosen = choose(&common, &settings)?;
     let session = match &common.session_id {
@@ -44,7 +45,8 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         }
         None => SessionId::random(&SystemEntropy),
     };
-    let limits = Limits::choose(&common, &settings.sandbox)?;
+    let policy = policy(&common, &settings, &merged, &cwd)?;
+    let limits = Limits::choose(&common, &settings.sandbox)?.under(policy);
     let prompt = input::prompt(given)?;
     let job = Job {
         prompt,

@@ -7,11 +7,13 @@ use crate::system;
 use anyhow::Context as _;
 use gaffer_protocol::AgentId;
 use gaffer_store::SessionFolder;
-use gaffer_tools::{Context, Sandbox};
+use gaffer_tools::permission::{Mode, Policy};
+use gaffer_tools::{Context, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
-use gaffer_workspace::sandbox::{Policy, git_paths, is_supported};
+use gaffer_workspace::sandbox::{Binding, git_paths, is_supported};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Variables that the model's commands have no business with.
 const HIDDEN: [&str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GAFFER_HOME"];
@@ -24,6 +26,7 @@ pub(crate) struct Limits {
     allow_write: Vec<PathBuf>,
     sandboxed: bool,
     network: bool,
+    policy: Option<Policy>,
 }
 
 impl Limits {
@@ -55,7 +58,22 @@ impl Limits {
             allow_write: settings.allow_write.clone(),
             sandboxed,
             network: network.or(settings.network).unwrap_or(true),
+            policy: None,
         })
+    }
+
+    /// The same under a policy.
+    pub(crate) fn under(self, policy: Policy) -> Self {
+        Self {
+            policy: Some(policy),
+            ..self
+        }
+    }
+
+    /// The name of the permission mode in force.
+    pub(crate) fn permission_mode(&self) -> &'static str {
+        let mode = self.policy.as_ref().map(Policy::effective_mode);
+        mode.unwrap_or(Mode::BypassPermissions).as_str()
     }
 
     /// The surroundings of an agent that works in a folder.
@@ -85,16 +103,22 @@ impl Limits {
         ]);
         context.fence = Fence::new(roots);
         context.hidden = HIDDEN.map(str::to_owned).into();
+        if let Some(policy) = &self.policy {
+            let mut policy = policy.clone();
+            policy.sandboxed = self.sandboxed;
+            policy.roots = context.fence.roots().map(Path::to_owned).collect();
+            context.guard = Some(Guard::new(Arc::new(policy)));
+        }
         if self.sandboxed {
             let mut write = vec![cwd.to_owned(), temp];
             write.extend(self.add_dirs.iter().chain(&self.allow_write).cloned());
             // In the user's own checkout an agent may commit.
             write.extend(git_paths(cwd, OsStr::new("refs")));
-            let policy = Policy {
+            let binding = Binding {
                 write,
                 network: self.network,
             };
-            context.sandbox = Some(Sandbox { program, policy });
+            context.sandbox = Some(Sandbox { program, binding });
         }
         Ok(context)
     }

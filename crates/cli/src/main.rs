@@ -9,6 +9,7 @@ mod headless;
 mod input;
 mod limits;
 mod model;
+mod policy;
 mod run;
 mod script;
 mod settings;

@@ -9,16 +9,16 @@ use crate::view::View;
 use anyhow::Context as _;
 use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
 use gaffer_model::{Prefix, Who};
-use gaffer_protocol::event::{AgentEnded, SessionStarted};
+use gaffer_protocol::event::{AgentEnded, Denied, SessionStarted};
 use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventSink, SessionId};
 use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::edit::Edit;
 use gaffer_tools::notebook_edit::NotebookEdit;
+use gaffer_tools::permission::Denial;
 use gaffer_tools::read::Read;
 use gaffer_tools::write::Write;
-use gaffer_tools::{ToolSet, erase};
-use gaffer_workspace::jobs::Jobs;
+use gaffer_tools::{Context, Guard, ToolSet, erase};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -47,8 +47,6 @@ pub(crate) struct Done {
 
 const MODE: &str = "normal";
 const AGENT_TYPE: &str = "general-purpose";
-/// Until there are permission rules, a tool that is there may be used.
-const PERMISSION_MODE: &str = "bypassPermissions";
 
 /// Runs a session to its end while `view` shows it.
 pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Result<Done> {
@@ -112,7 +110,7 @@ async fn session(
     let began = Instant::now();
     let mut signals = Signals::listen()?;
     let id = AgentId::random(&SystemEntropy);
-    let (mut agent, transcript, jobs) = agent(job, chosen, id, bus.clone(), clock)?;
+    let (mut agent, transcript, context) = agent(job, chosen, id, bus.clone(), clock)?;
     let stop = CancellationToken::new();
     let mut running = std::pin::pin!(agent.run(&stop));
     let outcome = tokio::select! {
@@ -122,7 +120,7 @@ async fn session(
             running.await
         }
     };
-    if let Err(why) = jobs.end_all().await {
+    if let Err(why) = context.jobs.end_all().await {
         system::say(&format!("gaffer: {why}"));
     }
     let ended = AgentEnded {
@@ -135,12 +133,23 @@ async fn session(
         duration_ms: began.elapsed().as_millis() as u64,
         model_ms: outcome.model_time.as_millis() as u64,
         stop: outcome.stop,
+        denials: denials(&context),
     };
     bus.emit(id, EventKind::AgentEnded(Box::new(ended)));
     Ok(Done {
         outcome,
         transcript,
     })
+}
+
+fn denials(context: &Context) -> Vec<Denied> {
+    let denials = context.guard.as_ref().map(Guard::denials);
+    let denied = |denial: Denial| Denied {
+        tool_name: denial.tool,
+        summary: denial.input,
+        reason: denial.reason,
+    };
+    denials.into_iter().flatten().map(denied).collect()
 }
 
 /// Creates the session on disk and its agent, with the task in the inbox.
@@ -150,7 +159,7 @@ fn agent(
     id: AgentId,
     bus: Arc<Bus>,
     clock: Arc<SystemClock>,
-) -> anyhow::Result<(Agent, PathBuf, Jobs)> {
+) -> anyhow::Result<(Agent, PathBuf, Context)> {
     let tools = Arc::new(tools());
     let created = job.home.create_session(&job.cwd, &job.session);
     let folder = created.map_err(|error| match error {
@@ -180,7 +189,7 @@ fn agent(
         agent_type: AGENT_TYPE.to_owned(),
     };
     let context = job.limits.context(&job.cwd, &folder, id)?;
-    let jobs = context.jobs.clone();
+    let shared = context.clone();
     let (sender, inbox) = inbox();
     let surroundings = Surroundings {
         cwd: &job.cwd,
@@ -205,7 +214,7 @@ fn agent(
         clock,
         max_turns: job.max_turns,
     });
-    Ok((agent, path, jobs))
+    Ok((agent, path, shared))
 }
 
 /// The tools of an agent with all of them.
@@ -269,7 +278,7 @@ fn announce(job: &Job, chosen: &Chosen, id: AgentId, tools: &ToolSet, bus: &Bus)
             provider: chosen.kind.as_str().to_owned(),
             model: chosen.name.clone(),
             tools: tools.names(),
-            permission_mode: PERMISSION_MODE.to_owned(),
+            permission_mode: job.limits.permission_mode().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             key_source: chosen.key_source.clone(),
         })),

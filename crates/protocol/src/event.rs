@@ -85,6 +85,17 @@ pub struct AgentEnded {
     /// The part of it that was spent waiting for the model.
     pub model_ms: u64,
     pub stop: Option<crate::message::StopReason>,
+    /// Calls that were not allowed.
+    pub denials: Vec<Denied>,
+}
+
+/// A call that was not allowed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Denied {
+    pub tool_name: String,
+    /// What it was about, on one line.
+    pub summary: String,
+    pub reason: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]

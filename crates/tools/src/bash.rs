@@ -251,7 +251,7 @@ fn order(command: &str, id: &str, left: &Left, context: &Context) -> Order {
         command.into(),
     ]);
     if let Some(sandbox) = &context.sandbox {
-        line = sandbox.policy.wrap(&sandbox.program, line);
+        line = sandbox.binding.wrap(&sandbox.program, line);
     }
     let mut env: Vec<(String, OsString)> = UNATTENDED
         .map(|(name, value)| (name.to_owned(), value.into()))

@@ -1,10 +1,11 @@
 //! The agent that calls, as far as tools need to know it: where it is, what it may open, what it
 //! has seen.
 
+use crate::guard::Guard;
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::job::Launcher;
 use gaffer_workspace::jobs::Jobs;
-use gaffer_workspace::sandbox::Policy;
+use gaffer_workspace::sandbox::Binding;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +32,8 @@ pub struct Context {
     pub shell: Shell,
     /// What binds its commands, where anything does.
     pub sandbox: Option<Sandbox>,
+    /// Who decides on its calls. Without one, every tool that it has may be used.
+    pub guard: Option<Guard>,
     /// Whether the model can be shown images.
     pub images: bool,
 }
@@ -54,16 +57,17 @@ impl Context {
             jobs: Jobs::new(Launcher::new(warden.to_owned())),
             shell: Shell::default(),
             sandbox: None,
+            guard: None,
             images: true,
         }
     }
 }
 
-/// A policy and the program that plays the role of a sandbox.
+/// What binds commands, and the program that plays the role of a sandbox.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     pub program: PathBuf,
-    pub policy: Policy,
+    pub binding: Binding,
 }
 
 /// What shell commands leave for the next one: the file with the variables that the last one

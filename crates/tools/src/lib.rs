@@ -5,6 +5,7 @@ pub mod bash;
 mod context;
 pub mod edit;
 mod file;
+mod guard;
 pub mod hook;
 mod notebook;
 pub mod notebook_edit;
@@ -23,5 +24,6 @@ pub mod write;
 mod file_tests;
 
 pub use context::{Context, Cwd, Sandbox, Seen, Shell, State};
+pub use guard::Guard;
 pub use set::ToolSet;
 pub use tool::{Access, Output, Run, Tool, erase, erase_as};

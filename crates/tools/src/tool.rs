@@ -47,6 +47,12 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 
     fn access(&self) -> Access;
 
+    /// Whether the input is of the tool's form; if not, what the model is told. What is not is
+    /// never run, so nobody need decide on it either.
+    fn check(&self, _input: &ToolInput) -> Result<(), Output> {
+        Ok(())
+    }
+
     /// Runs a call. Whatever goes wrong is an error in the output; dropping the future stops it.
     fn call<'a>(&'a self, input: &'a ToolInput, context: &'a Context) -> BoxFuture<'a, Output>;
 }
@@ -137,17 +143,28 @@ impl<T: Run> Tool for Erased<T> {
         T::ACCESS
     }
 
+    fn check(&self, input: &ToolInput) -> Result<(), Output> {
+        let read = read_input::<T::Input>(input);
+        read.map(|_| ()).map_err(|why| self.wrong(&why))
+    }
+
     fn call<'a>(&'a self, input: &'a ToolInput, context: &'a Context) -> BoxFuture<'a, Output> {
         Box::pin(async move {
             match read_input::<T::Input>(input) {
                 Ok(input) => self.tool.run(input, context).await,
-                Err(why) => Output::error(format!(
-                    "The call of {} was not carried out: {why}. Its input follows this schema: {}",
-                    T::NAME,
-                    self.spec.schema
-                )),
+                Err(why) => self.wrong(&why),
             }
         })
+    }
+}
+
+impl<T: Run> Erased<T> {
+    fn wrong(&self, why: &str) -> Output {
+        let (name, schema) = (T::NAME, &self.spec.schema);
+        let text = format!(
+            "The call of {name} was not carried out: {why}. Its input follows this schema: {schema}"
+        );
+        Output::error(text)
     }
 }
 

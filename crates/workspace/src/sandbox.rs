@@ -27,7 +27,7 @@ const FAILED: u8 = 126;
 
 /// What a command may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
+pub struct Binding {
     /// Folders and files that it may write; everything else it may only read.
     pub write: Vec<PathBuf>,
     pub network: bool,
@@ -45,8 +45,8 @@ const DEVICES: [&str; 8] = [
     "/dev/pts",
 ];
 
-impl Policy {
-    /// The command line that runs a command under this policy.
+impl Binding {
+    /// The command line that runs a command under this binding.
     pub fn wrap(&self, program: &Path, command: Vec<OsString>) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec![program.into(), ROLE.into()];
         line.push(
@@ -88,10 +88,10 @@ pub fn is_supported() -> bool {
     reason = "the command takes the place of this process"
 )]
 pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
-    let Some((policy, command)) = Policy::unwrap(args) else {
+    let Some((binding, command)) = Binding::unwrap(args) else {
         return fail("it was called with the wrong arguments");
     };
-    if let Err(why) = bind(&policy) {
+    if let Err(why) = bind(&binding) {
         return fail(&why);
     }
     let error = Command::new(&command[0]).args(&command[1..]).exec();
@@ -107,16 +107,16 @@ fn fail(why: &str) -> u8 {
     FAILED
 }
 
-fn bind(policy: &Policy) -> Result<(), String> {
+fn bind(binding: &Binding) -> Result<(), String> {
     // If the warden is killed, the command goes with it.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
-    bind_files(policy).map_err(|error| format!("Landlock: {error}"))?;
-    bind_calls(policy).map_err(|error| format!("seccomp: {error}"))
+    bind_files(binding).map_err(|error| format!("Landlock: {error}"))?;
+    bind_calls(binding).map_err(|error| format!("seccomp: {error}"))
 }
 
 /// Writing is forbidden but beneath the folders that are allowed; reading is left alone. Newer
 /// kernels also keep signals and abstract sockets inside.
-fn bind_files(policy: &Policy) -> Result<(), String> {
+fn bind_files(binding: &Binding) -> Result<(), String> {
     let say = |error: &dyn std::error::Error| error.to_string();
     let writes = AccessFs::from_write(ABI::V5);
     let mut rules = Ruleset::default()
@@ -125,7 +125,7 @@ fn bind_files(policy: &Policy) -> Result<(), String> {
         .and_then(Ruleset::create)
         .map_err(|error| say(&error))?;
     let devices = DEVICES.iter().map(Path::new);
-    for path in policy.write.iter().map(PathBuf::as_path).chain(devices) {
+    for path in binding.write.iter().map(PathBuf::as_path).chain(devices) {
         // What does not exist cannot be written to either.
         let Ok(handle) = PathFd::new(path) else {
             continue;
@@ -147,7 +147,7 @@ fn bind_files(policy: &Policy) -> Result<(), String> {
 }
 
 /// Calls that reach around the file system or into the kernel, and the network where it is off.
-fn bind_calls(policy: &Policy) -> Result<(), String> {
+fn bind_calls(binding: &Binding) -> Result<(), String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     let always = [
         libc::SYS_bpf,
@@ -166,7 +166,7 @@ fn bind_calls(policy: &Policy) -> Result<(), String> {
     for call in always {
         rules.insert(call, Vec::new());
     }
-    if !policy.network {
+    if !binding.network {
         // Rings carry out calls that no filter sees.
         rules.insert(libc::SYS_io_uring_setup, Vec::new());
         let other_than = |family: i32| {

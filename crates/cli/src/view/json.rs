@@ -165,7 +165,7 @@ impl Json {
             "total_cost_usd": ended.cost.usd(),
             "usage": usage(ended.usage),
             "modelUsage": self.by_model,
-            "permission_denials": [],
+            "permission_denials": ended.denials,
             "tool_uses": ended.tool_uses,
         }));
     }
