@@ -1,5 +1,5 @@
 //! A model server that costs next to nothing: Anthropic Messages over HTTP/1.1, one thread a
-//! connection, answers made beforehand, bodies counted and thrown away.
+//! connection, short canned answers, bodies counted and thrown away.
 
 use crate::process::own;
 use crate::{events, say};
@@ -23,7 +23,7 @@ pub(crate) enum Play {
     /// So many calls of Read, then a word; and again from the start.
     Reads(u64),
     /// The same, but what ends the body comes a moment after the answer's last event, as a packet
-    /// of its own. Most servers send it so.
+    /// of its own. A server may well send it so.
     LateReads(u64),
     /// So many bytes of text in small deltas.
     Text(usize),
