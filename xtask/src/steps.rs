@@ -47,11 +47,12 @@ fn plan(names: &[String], has_nextest: bool) -> Vec<Step> {
         behind.extend_from_slice(names);
     }
     if has_nextest {
-        let nextest = ["nextest", "run", "--workspace", "--locked"];
-        steps.push(cargo("tests", &nextest, names));
-        // nextest does not know documentation tests.
+        // nextest does not know documentation tests. They come first, so that what is read last is
+        // the count of all the others.
         let doc = ["test", "--doc", "--workspace", "--locked"];
         steps.push(cargo("doc tests", &doc, &behind));
+        let nextest = ["nextest", "run", "--workspace", "--locked"];
+        steps.push(cargo("tests", &nextest, names));
     } else {
         let all = ["test", "--workspace", "--locked"];
         steps.push(cargo("tests", &all, &behind));
@@ -119,8 +120,8 @@ mod tests {
                 "cargo fmt --all --check",
                 "cargo clippy --workspace --all-targets --locked -- -D warnings",
                 "cargo xtask tidy",
-                "cargo nextest run --workspace --locked",
                 "cargo test --doc --workspace --locked",
+                "cargo nextest run --workspace --locked",
             ]
         );
     }
@@ -130,8 +131,8 @@ mod tests {
         assert_eq!(
             lines(&["one", "two"], true),
             [
-                "cargo nextest run --workspace --locked one two",
                 "cargo test --doc --workspace --locked -- one two",
+                "cargo nextest run --workspace --locked one two",
             ]
         );
         assert_eq!(
