@@ -88,7 +88,15 @@ fn the_stream_begins_with_init_and_ends_with_one_result() {
     );
     assert_eq!(
         events[0]["tools"],
-        serde_json::json!(["Bash", "Edit", "NotebookEdit", "Read", "Write"])
+        serde_json::json!([
+            "Bash",
+            "Edit",
+            "Glob",
+            "Grep",
+            "NotebookEdit",
+            "Read",
+            "Write"
+        ])
     );
     assert_eq!(events[0]["cwd"], place.project().to_str().unwrap());
     let results = events

@@ -14,6 +14,8 @@ use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventS
 use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::edit::Edit;
+use gaffer_tools::glob::Glob;
+use gaffer_tools::grep::Grep;
 use gaffer_tools::notebook_edit::NotebookEdit;
 use gaffer_tools::permission::Denial;
 use gaffer_tools::read::Read;
@@ -222,6 +224,8 @@ fn tools() -> ToolSet {
     ToolSet::new([
         erase(Bash),
         erase(Edit),
+        erase(Glob::default()),
+        erase(Grep),
         erase(NotebookEdit),
         erase(Read),
         erase(Write),

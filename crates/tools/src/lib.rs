@@ -5,6 +5,8 @@ pub mod bash;
 mod context;
 pub mod edit;
 mod file;
+pub mod glob;
+pub mod grep;
 mod guard;
 pub mod hook;
 mod notebook;
@@ -17,6 +19,7 @@ pub mod skill;
 mod testing;
 mod tool;
 pub mod tool_search;
+mod walk;
 pub mod web;
 pub mod write;
 

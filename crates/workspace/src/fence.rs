@@ -5,6 +5,10 @@
 //! check and its use nothing may change: files are opened from the root's own handle, and a part
 //! of the path that has become a link since then makes the opening fail.
 
+mod folder;
+
+pub use folder::{Folder, Kind};
+
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
