@@ -239,6 +239,46 @@ fn a_folder_that_becomes_a_link_between_check_and_use() {
 }
 
 #[test]
+fn a_folder_lists_and_opens_what_is_in_it_and_nothing_else() {
+    let world = World::new();
+    let root = world.root();
+    symlink(world.outside().join("secret"), root.join("link")).unwrap();
+    std::fs::write(root.join("f"), "inside").unwrap();
+    let folder = world.fence.locate(&root, ".").unwrap().folder().unwrap();
+    let mut names = Vec::new();
+    let listed = folder.list(&mut Vec::with_capacity(4096), |name, kind| {
+        names.push((name.to_str().unwrap().to_owned(), kind));
+    });
+    listed.unwrap();
+    names.sort_by(|a, b| a.0.cmp(&b.0));
+    let want = [
+        ("a", Kind::Folder),
+        ("f", Kind::File),
+        ("link", Kind::Other),
+    ];
+    assert_eq!(names, want.map(|(name, kind)| (name.to_owned(), kind)));
+    let mut text = String::new();
+    let mut file = folder.open(c"f").unwrap();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "inside");
+    for name in [
+        c"link",
+        c"..",
+        c"../outside/secret",
+        c"a/file",
+        c"none",
+        c"",
+    ] {
+        assert!(folder.open(name).is_err(), "{name:?}");
+    }
+    // It stays the same folder under another name, and keeps what was removed out of reach.
+    let modified = folder.modified(c"f").unwrap();
+    std::fs::rename(&root, world.temp.path().join("moved")).unwrap();
+    assert_eq!(folder.modified(c"f").unwrap(), modified);
+    assert!(folder.modified(c"none").is_err());
+}
+
+#[test]
 fn the_way_by_hand_refuses_links_too() {
     let world = World::new();
     let fenced = world.fence.locate(&world.root(), "a/file").unwrap();
