@@ -190,7 +190,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
 }
 
 /// The answer is whole, but a connection can be used again only when its body has come to its end,
-/// which most servers send a moment later. A new one costs far more than that moment.
+/// which a server may send a moment later. A new one costs far more than that moment.
 async fn drain(mut response: Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
     drop(timeout(Duration::from_millis(20), rest).await);
