@@ -40,7 +40,7 @@ const BENCHES: [Bench; 4] = [
     },
     Bench {
         name: "flat",
-        about: "whether turn 500 costs what turn 100 cost",
+        about: "whether the last hundred of 500 turns costs what the first cost",
         run: flat::run,
     },
     Bench {

@@ -62,7 +62,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         max_turns: None,
         limits: limits(&folder)?,
     };
-    let done = run(job, &scripted()?, view)?;
+    let done = run(job, &scripted()?, Some(view))?;
     say(&format!("\n{}\n\n$ git diff HEAD~1", done.outcome.result))?;
     say(git(&folder, &["diff", "HEAD~1"])?.trim_end())?;
     let (passes, output) = check(&folder)?;

@@ -10,9 +10,9 @@ use crate::run::{Job, run};
 use crate::settings::Settings;
 use crate::settings::layers::Places;
 use crate::system::{self, SystemEntropy};
+use crate::view::View;
 use crate::view::json::{Json, Style};
 use crate::view::progress::Progress;
-use crate::view::{Silent, View};
 use anyhow::Context;
 use gaffer_protocol::{End, SessionId};
 use gaffer_store::Home;
@@ -60,11 +60,12 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
 }
 
 fn work(job: Job, chosen: &Chosen, format: Format, verbose: bool) -> anyhow::Result<Exit> {
-    let view: Box<dyn View> = match format {
-        Format::StreamJson => Box::new(Json::new(Style::Stream)),
-        Format::Json => Box::new(Json::new(Style::ResultOnly)),
-        Format::Text if system::stderr_is_terminal() => Box::new(Progress::new(verbose)),
-        Format::Text => Box::new(Silent),
+    let view: Option<Box<dyn View>> = match format {
+        Format::StreamJson => Some(Box::new(Json::new(Style::Stream))),
+        Format::Json => Some(Box::new(Json::new(Style::ResultOnly))),
+        Format::Text if system::stderr_is_terminal() => Some(Box::new(Progress::new(verbose))),
+        // The answer alone goes to a pipe.
+        Format::Text => None,
     };
     let done = run(job, chosen, view)?;
     let outcome = done.outcome;

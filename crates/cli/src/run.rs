@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
 use gaffer_model::{Prefix, Who};
 use gaffer_protocol::event::{AgentEnded, Denied, SessionStarted};
-use gaffer_protocol::{AgentId, AgentName, Block, Clock, Event, EventKind, EventSink, SessionId};
+use gaffer_protocol::{AgentId, AgentName, Block, Clock, EventKind, EventSink, SessionId};
 use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::edit::Edit;
@@ -23,7 +23,6 @@ use gaffer_tools::write::Write;
 use gaffer_tools::{Context, Guard, ToolSet, erase};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Instant;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -50,16 +49,13 @@ pub(crate) struct Done {
 const MODE: &str = "normal";
 const AGENT_TYPE: &str = "general-purpose";
 
-/// Runs a session to its end while `view` shows it.
-pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Result<Done> {
+/// Runs a session to its end while `view`, if there is one, shows it.
+pub(crate) fn run(job: Job, chosen: &Chosen, view: Option<Box<dyn View>>) -> anyhow::Result<Done> {
     let clock = Arc::new(SystemClock);
-    let (bus, events) = Bus::new(clock.clone());
-    let shown = std::thread::Builder::new()
-        .name("view".to_owned())
-        .spawn(move || show(view, &events))
-        .context("cannot start the view")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads())
+    let (bus, shown) = Bus::new(clock.clone(), view).context("cannot start the view")?;
+    // Agents wait far more than they compute, and what computes or blocks goes to other threads.
+    // One thread for all of them spares a turn the waking of others.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
@@ -67,7 +63,7 @@ pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Res
     // Whatever still runs has nobody to report to.
     runtime.shutdown_background();
     // The bus went with the session, so the view has seen its last event.
-    drop(shown.join());
+    shown.wait();
     if let Some(Err(error)) = chosen.recorder.as_ref().map(|recorder| recorder.save()) {
         // The work is done and its answer is not lost for this.
         system::say(&format!(
@@ -75,32 +71,6 @@ pub(crate) fn run(job: Job, chosen: &Chosen, view: Box<dyn View>) -> anyhow::Res
         ));
     }
     done
-}
-
-/// Agents wait far more than they compute.
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8))
-}
-
-fn show(mut view: Box<dyn View>, events: &Receiver<Event>) {
-    loop {
-        let event = match view.tick() {
-            None => events.recv().ok(),
-            Some(tick) => match events.recv_timeout(tick) {
-                Ok(event) => Some(event),
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                    view.idle();
-                    continue;
-                }
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
-            },
-        };
-        match event {
-            Some(event) => view.event(&event),
-            None => break,
-        }
-    }
-    view.close();
 }
 
 async fn session(

@@ -20,11 +20,3 @@ pub(crate) trait View: Send {
     /// After the last event.
     fn close(&mut self) {}
 }
-
-/// Shows nothing: the answer alone goes to a pipe.
-#[derive(Debug)]
-pub(crate) struct Silent;
-
-impl View for Silent {
-    fn event(&mut self, _: &Event) {}
-}
