@@ -60,16 +60,21 @@ impl Run for Writer {
     }
 }
 
-struct Setup {
-    agent: Agent,
-    sender: Sender,
+pub(crate) struct Setup {
+    pub(crate) agent: Agent,
+    pub(crate) sender: Sender,
     times: Times,
-    events: Arc<Kept>,
+    pub(crate) events: Arc<Kept>,
     path: PathBuf,
     _temp: tempfile::TempDir,
 }
 
 fn setup(steps: &str) -> Setup {
+    setup_with(steps, |_, _| {})
+}
+
+/// An agent whose surroundings are changed before it is made.
+pub(crate) fn setup_with(steps: &str, change: impl FnOnce(&mut Context, Arc<Kept>)) -> Setup {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("t.jsonl");
     let script = Script::parse(&format!("agents: [{{ steps: [{steps}] }}]")).unwrap();
@@ -92,12 +97,14 @@ fn setup(steps: &str) -> Setup {
     };
     let (sender, inbox) = inbox();
     let events = Arc::new(Kept::default());
+    let mut context = Context::in_folder(temp.path(), temp.path(), temp.path(), Path::new("none"));
+    change(&mut context, events.clone());
     let agent = Agent::new(Parts {
         id,
         conversation: model.open(&prefix, who),
         model,
         tools,
-        context: Context::in_folder(temp.path(), temp.path(), temp.path(), Path::new("none")),
+        context,
         transcript: Transcript::create(path.clone()).unwrap(),
         inbox,
         events: events.clone(),

@@ -95,6 +95,7 @@ fn the_stream_begins_with_init_and_ends_with_one_result() {
             "Grep",
             "NotebookEdit",
             "Read",
+            "WebFetch",
             "Write"
         ])
     );
@@ -326,7 +327,7 @@ fn what_is_not_allowed_is_not_done_and_is_listed() {
             true,
         ),
         (&["--permission-mode", "plan"], false),
-        (&["--disallowedTools", "Write"], false),
+        (&["--disallowedTools", "Write(new.txt)"], false),
         (
             &[
                 "--permission-mode",
@@ -359,6 +360,20 @@ fn what_is_not_allowed_is_not_done_and_is_listed() {
             );
         }
     }
+}
+
+#[test]
+fn a_tool_that_is_denied_whole_is_not_there() {
+    let place = Place::new();
+    let args = ["-p", "go", "--disallowedTools", "Write", "--output-format"];
+    let ran = run(place.scripted(WRITES, &[&args[..], &["stream-json"]].concat()));
+    let tools = ran.events()[0]["tools"].to_string();
+    assert!(
+        !tools.contains("Write") && tools.contains("Edit"),
+        "{tools}"
+    );
+    assert!(ran.out.contains("There is no tool `Write`"), "{}", ran.out);
+    assert!(!place.project().join("new.txt").exists());
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod decode;
 pub mod encode;
 mod http;
 mod server;
+pub mod web;
 pub mod world;
 
 pub use check::violations;

@@ -1,15 +1,18 @@
 //! The turn loop: ask the model, record, run its calls, record, ask again.
 
 use crate::calls::{Ended, Watch, not_run, run_all};
+use crate::hooks::Leave;
 use crate::inbox::Inbox;
 use gaffer_model::{Conversation, Delta, ErrorKind, Model, ModelError, Prices, retry};
 use gaffer_protocol::{
-    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, Message, StopReason,
+    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, Message, Origin, StopReason,
     ToolResult, ToolUse, Usage, Waiting,
 };
 use gaffer_store::{Entry, Record, Transcript};
+use gaffer_tools::hook::AgentHooks;
 use gaffer_tools::{Context, ToolSet};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -61,6 +64,10 @@ pub struct Outcome {
 pub struct Agent {
     parts: Parts,
     outcome: Outcome,
+    /// What was taken from the inbox and is not in the conversation yet: hooks look at it.
+    unheard: Vec<Block>,
+    /// How often in a row hooks have kept it from ending.
+    held: u32,
 }
 
 impl Agent {
@@ -75,7 +82,12 @@ impl Agent {
             model_time: Duration::ZERO,
             stop: None,
         };
-        Self { parts, outcome }
+        Self {
+            parts,
+            outcome,
+            unheard: Vec::new(),
+            held: 0,
+        }
     }
 
     /// Takes the agent apart, to go on with other parts.
@@ -106,8 +118,16 @@ impl Agent {
     async fn turns(&mut self, stop: &CancellationToken) -> io::Result<End> {
         let mut is_paused = false;
         loop {
-            let has_input = self.take_input()?;
-            if !has_input && self.parts.conversation.is_empty() {
+            self.unheard.extend(self.parts.inbox.take());
+            let heard = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(End::Interrupted),
+                heard = self.hear() => heard?,
+            };
+            if let Err(end) = heard {
+                return Ok(end);
+            }
+            if self.parts.conversation.is_empty() {
                 return Ok(End::EmptyAnswer);
             }
             if self
@@ -129,8 +149,8 @@ impl Agent {
             self.take_answer(&answer)?;
             let calls: Vec<Arc<ToolUse>> = answer.tool_uses().cloned().map(Arc::new).collect();
             if !calls.is_empty() {
-                if !self.run_calls(&answer, &calls, stop).await? {
-                    return Ok(End::Interrupted);
+                if let Some(end) = self.run_calls(&answer, &calls, stop).await? {
+                    return Ok(end);
                 }
                 continue;
             }
@@ -138,8 +158,9 @@ impl Agent {
                 // A pause that follows a pause without a word in between leads nowhere.
                 StopReason::Pause if !is_paused || !answer.blocks.is_empty() => is_paused = true,
                 _ => match self.natural_end(&answer) {
+                    Some(End::Done) if !self.is_held(&answer, stop).await => return Ok(End::Done),
+                    Some(End::Done) | None => is_paused = false,
                     Some(end) => return Ok(end),
-                    None => is_paused = false,
                 },
             }
         }
@@ -167,17 +188,44 @@ impl Agent {
         }
     }
 
-    /// Takes what has arrived into the conversation.
-    fn take_input(&mut self) -> io::Result<bool> {
-        let blocks = self.parts.inbox.take();
-        if blocks.is_empty() {
-            return Ok(false);
+    /// Whether hooks keep the agent from ending. Why they do is then its next input.
+    async fn is_held(&mut self, answer: &Answer, stop: &CancellationToken) -> bool {
+        let last_words = answer.text();
+        let leave = tokio::select! {
+            biased;
+            () = stop.cancelled() => Leave::Granted,
+            leave = self.ask_leave(self.held, &last_words) => leave,
+        };
+        match leave {
+            Leave::Granted => false,
+            Leave::Held(block) => {
+                self.held += 1;
+                self.unheard.push(block);
+                true
+            }
+        }
+    }
+
+    /// Takes what has arrived into the conversation, unless hooks refuse it.
+    async fn hear(&mut self) -> io::Result<Result<(), End>> {
+        if self.unheard.is_empty() {
+            return Ok(Ok(()));
+        }
+        let mut blocks = self.unheard.clone();
+        if let Err(end) = self.show_prompts(&mut blocks).await {
+            self.unheard.clear();
+            return Ok(Err(end));
+        }
+        self.unheard.clear();
+        let from_human = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Human));
+        if blocks.iter().any(from_human) {
+            self.held = 0;
         }
         let message = Arc::new(Message::user(blocks));
         self.record(Entry::Input(message.clone()))?;
         self.parts.conversation.push(&message);
         self.emit(EventKind::Input(message));
-        Ok(true)
+        Ok(Ok(()))
     }
 
     fn take_answer(&mut self, answer: &Arc<Answer>) -> io::Result<()> {
@@ -208,17 +256,17 @@ impl Agent {
         Ok(())
     }
 
-    /// Runs the calls of an answer; `false` if it was stopped. Either way every call has its
+    /// Runs the calls of an answer; the end if it was stopped. Either way every call has its
     /// result in the conversation afterwards.
     async fn run_calls(
         &mut self,
         answer: &Answer,
         calls: &[Arc<ToolUse>],
         stop: &CancellationToken,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Option<End>> {
         let is_whole = matches!(answer.stop, StopReason::ToolUse | StopReason::EndTurn);
         let mut results: Vec<Option<Arc<ToolResult>>> = vec![None; calls.len()];
-        let mut stopped = false;
+        let mut end = None;
         if is_whole {
             let ids = calls.iter().map(|call| call.id.clone()).collect();
             self.emit(EventKind::Waiting(Waiting::Tools(ids)));
@@ -238,10 +286,11 @@ impl Agent {
                 events: &**events,
                 clock: &**clock,
                 results: &mut results,
+                end: &mut end,
             };
             tokio::select! {
                 biased;
-                () = stop.cancelled() => stopped = true,
+                () = stop.cancelled() => end = Some(End::Interrupted),
                 done = run_all(calls, tools, context, &mut watch) => done?,
             }
             self.outcome.tool_uses += calls.len() as u32;
@@ -265,7 +314,7 @@ impl Agent {
             blocks.push(Block::ToolResult(Arc::unwrap_or_clone(result)));
         }
         self.parts.conversation.push(&Message::user(blocks));
-        Ok(!stopped)
+        Ok(end)
     }
 
     fn record(&mut self, entry: Entry) -> io::Result<()> {
@@ -273,7 +322,15 @@ impl Agent {
         self.parts.transcript.append(&Record { at, entry })
     }
 
-    fn emit(&self, kind: EventKind) {
+    pub(crate) fn all_hooks(&self) -> Option<&AgentHooks> {
+        self.parts.context.hooks.as_ref()
+    }
+
+    pub(crate) fn cwd(&self) -> PathBuf {
+        self.parts.context.cwd.get()
+    }
+
+    pub(crate) fn emit(&self, kind: EventKind) {
         self.parts.events.emit(self.parts.id, kind);
     }
 }
@@ -325,6 +382,8 @@ struct Recording<'a> {
     events: &'a dyn EventSink,
     clock: &'a dyn Clock,
     results: &'a mut [Option<Arc<ToolResult>>],
+    /// The end, once a hook has asked for it.
+    end: &'a mut Option<End>,
 }
 
 impl Watch for Recording<'_> {
@@ -341,6 +400,10 @@ impl Watch for Recording<'_> {
             entry,
         })?;
         self.results[ended.place] = Some(ended.result.clone());
+        if let Some(why) = &ended.stop {
+            let end = End::Denied(format!("a hook ended the work: {why}"));
+            self.end.get_or_insert(end);
+        }
         self.events.emit(
             self.id,
             EventKind::ToolFinished {

@@ -4,6 +4,7 @@
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use gaffer_protocol::{ResultPart, ToolResult, ToolUse};
+use gaffer_tools::admit::{admit, after};
 use gaffer_tools::{Access, Context, Output, Tool, ToolSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub(crate) struct Ended {
     pub(crate) place: usize,
     pub(crate) result: Arc<ToolResult>,
     pub(crate) took: Duration,
+    /// Why the whole work is to end, if a hook says so.
+    pub(crate) stop: Option<String>,
 }
 
 /// Where calls report to: their start when it comes, and their end, which must be recorded before
@@ -35,7 +38,7 @@ pub(crate) async fn run_all(
     context: &Context,
     watch: &mut (dyn Watch + Send),
 ) -> std::io::Result<()> {
-    for group in groups(calls, tools) {
+    for group in groups(calls, tools, context) {
         let mut waiting = group;
         let mut running = FuturesUnordered::new();
         loop {
@@ -46,7 +49,13 @@ pub(crate) async fn run_all(
                 running.push(run_one(place, &calls[place], tools, context));
             }
             match running.next().await {
-                Some(ended) => watch.ended(&ended)?,
+                Some(ended) => {
+                    watch.ended(&ended)?;
+                    // The work is to end: nothing further may begin.
+                    if ended.stop.is_some() {
+                        return Ok(());
+                    }
+                }
                 None => break,
             }
         }
@@ -55,14 +64,17 @@ pub(crate) async fn run_all(
 }
 
 /// Neighbours that only read form a group; every other call is a group of its own.
-fn groups(calls: &[Arc<ToolUse>], tools: &ToolSet) -> Vec<std::ops::Range<usize>> {
+fn groups(
+    calls: &[Arc<ToolUse>],
+    tools: &ToolSet,
+    context: &Context,
+) -> Vec<std::ops::Range<usize>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     let mut last_reads = false;
     for (place, call) in calls.iter().enumerate() {
         // A call of a tool that is not there changes nothing.
-        let reads = tools
-            .get(&call.name)
-            .is_none_or(|tool| tool.access() == Access::Reads);
+        let reads =
+            find(tools, context, &call.name).is_none_or(|tool| tool.access() == Access::Reads);
         match groups.last_mut() {
             Some(group) if reads && last_reads => group.end = place + 1,
             _ => groups.push(place..place + 1),
@@ -74,36 +86,10 @@ fn groups(calls: &[Arc<ToolUse>], tools: &ToolSet) -> Vec<std::ops::Range<usize>
 
 async fn run_one(place: usize, call: &ToolUse, tools: &ToolSet, context: &Context) -> Ended {
     let began = Instant::now();
-    let output = match tools.get(&call.name) {
-        Some(tool) => {
-            let passed = tool
-                .check(&call.input)
-                .and_then(|()| guard(context, &**tool, call));
-            if let Err(output) = passed {
-                return ended(place, call, output, began.elapsed());
-            }
-            // A bug in one tool must not end the agent, let alone its siblings.
-            let run = AssertUnwindSafe(tool.call(&call.input, context)).catch_unwind();
-            run.await.unwrap_or_else(|_| {
-                let text = format!("{} failed inside; the call may be half done.", call.name);
-                Output::error(text)
-            })
-        }
-        None => unknown(call, tools),
+    let (output, stop) = match find(tools, context, &call.name) {
+        Some(tool) => run_tool(&*tool, call, context, began).await,
+        None => (unknown(call, tools, context), None),
     };
-    ended(place, call, output, began.elapsed())
-}
-
-fn guard(context: &Context, tool: &dyn Tool, call: &ToolUse) -> Result<(), Output> {
-    match &context.guard {
-        Some(guard) => guard
-            .check(tool, &call.input, context)
-            .map_err(Output::error),
-        None => Ok(()),
-    }
-}
-
-fn ended(place: usize, call: &ToolUse, output: Output, took: Duration) -> Ended {
     Ended {
         place,
         result: Arc::new(ToolResult {
@@ -111,11 +97,44 @@ fn ended(place: usize, call: &ToolUse, output: Output, took: Duration) -> Ended 
             parts: output.parts,
             is_error: output.is_error,
         }),
-        took,
+        took: began.elapsed(),
+        stop,
     }
 }
 
-fn unknown(call: &ToolUse, tools: &ToolSet) -> Output {
+/// A tool of the agent's own, or one that it has loaded.
+fn find(tools: &ToolSet, context: &Context, name: &str) -> Option<Arc<dyn Tool>> {
+    let own = tools.get(name).cloned();
+    own.or_else(|| context.pool.get(name))
+}
+
+async fn run_tool(
+    tool: &dyn Tool,
+    call: &ToolUse,
+    context: &Context,
+    began: Instant,
+) -> (Output, Option<String>) {
+    if let Err(output) = tool.check(&call.input) {
+        return (output, None);
+    }
+    let admitted = match admit(tool, call, context).await {
+        Ok(admitted) => admitted,
+        Err(refused) => return (refused.output, refused.stop),
+    };
+    let input = admitted.input.as_ref().unwrap_or(&call.input);
+    // A bug in one tool must not end the agent, let alone its siblings.
+    let run = AssertUnwindSafe(tool.call(input, context)).catch_unwind();
+    let output = run.await.unwrap_or_else(|_| {
+        let text = format!("{} failed inside; the call may be half done.", call.name);
+        Output::error(text)
+    });
+    after(call, admitted, output, began.elapsed(), context).await
+}
+
+fn unknown(call: &ToolUse, tools: &ToolSet, context: &Context) -> Output {
+    if let Some(hint) = context.pool.hint(&call.name) {
+        return Output::error(hint);
+    }
     let names = tools.names().join(", ");
     let there = if names.is_empty() {
         "There are no tools.".to_owned()

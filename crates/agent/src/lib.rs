@@ -4,6 +4,7 @@
 mod agent;
 mod calls;
 mod context;
+mod hooks;
 mod inbox;
 pub mod prompt;
 

@@ -8,6 +8,12 @@ pub const AGENT: Prompt = Prompt {
     text: include_str!("../../../prompts/agent.md"),
 };
 
+/// What the model is told that answers questions about pages of the web.
+pub const WEB_FETCH: Prompt = Prompt {
+    name: "web-fetch",
+    text: include_str!("../../../prompts/web-fetch.md"),
+};
+
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt {
     pub name: &'static str,

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     pub(crate) verbose: bool,
 }
 
-#[derive(Debug, clap::Args, Default)]
+#[derive(Debug, Clone, clap::Args, Default)]
 pub(crate) struct Common {
     /// The model; for the provider `scripted`, the script's file.
     #[arg(long, value_name = "MODEL")]

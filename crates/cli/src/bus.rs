@@ -1,5 +1,6 @@
 //! The event stream of this process: every event gets its number and time and goes to the view.
 
+use crate::system;
 use crate::view::View;
 use gaffer_protocol::{AgentId, Clock, Event, EventKind, EventSink};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -53,6 +54,9 @@ impl Shown {
 impl EventSink for Bus {
     fn emit(&self, agent: AgentId, kind: EventKind) {
         let Some(state) = &self.state else {
+            if let EventKind::Notice(text) = &kind {
+                system::say(&format!("gaffer: {text}"));
+            }
             return;
         };
         let at = self.clock.now();

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, DemoArgs};
 use crate::exit::{Exit, Usage};
+use crate::gear::Gear;
 use crate::limits::Limits;
 use crate::model::Chosen;
 use crate::policy::policy;
@@ -61,6 +62,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         session: SessionId::random(&SystemEntropy),
         max_turns: None,
         limits: limits(&folder)?,
+        gear: Gear::bare(&folder),
     };
     let done = run(job, &scripted()?, Some(view))?;
     say(&format!("\n{}\n\n$ git diff HEAD~1", done.outcome.result))?;
@@ -165,7 +167,8 @@ fn scripted() -> anyhow::Result<Chosen> {
         ..Price::default()
     };
     let (gate, patience) = (Gate::new(1), Patience::default());
-    let retrying = Retrying::new(model.clone(), gate, patience, Arc::new(SystemEntropy));
+    let entropy = Arc::new(SystemEntropy);
+    let retrying = Retrying::new(model.clone(), gate.clone(), patience, entropy);
     Ok(Chosen {
         model: Arc::new(retrying),
         recorder: None,
@@ -173,6 +176,7 @@ fn scripted() -> anyhow::Result<Chosen> {
         kind: Kind::Scripted,
         name: "a scripted model".to_owned(),
         key_source: "none".to_owned(),
+        gate,
         prices: Arc::new(Prices::new(&BTreeMap::from([(
             "scripted".to_owned(),
             free,

@@ -2,10 +2,11 @@
 
 use crate::args::{Args, Common, Format};
 use crate::exit::{Exit, Usage};
+use crate::gear::Gear;
 use crate::input;
 use crate::limits::Limits;
 use crate::model::{Chosen, choose};
-use crate::policy::policy;
+use crate::policy::{further_folders, policy};
 use crate::run::{Job, run};
 use crate::settings::Settings;
 use crate::settings::layers::Places;
@@ -46,7 +47,11 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         None => SessionId::random(&SystemEntropy),
     };
     let policy = policy(&common, &settings, &merged, &cwd)?;
-    let limits = Limits::choose(&common, &settings.sandbox)?.under(policy);
+    let gear = Gear::choose(&common, &settings, &chosen, &policy, &cwd)?;
+    let mut limits = Limits::choose(&common, &settings.sandbox)?.under(policy);
+    limits
+        .add_dirs
+        .extend(further_folders(&settings, &merged, &cwd));
     let prompt = input::prompt(given)?;
     let job = Job {
         prompt,
@@ -55,6 +60,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         session,
         max_turns: common.max_turns.or(settings.max_turns),
         limits,
+        gear,
     };
     work(job, &chosen, output_format, verbose)
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Variables that the model's commands have no business with.
-const HIDDEN: [&str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GAFFER_HOME"];
+pub(crate) const HIDDEN: [&str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GAFFER_HOME"];
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Limits {
@@ -76,10 +76,15 @@ impl Limits {
         mode.unwrap_or(Mode::BypassPermissions).as_str()
     }
 
-    /// The surroundings of an agent that works in a folder.
-    pub(crate) fn context(
-        &self,
-        cwd: &Path,
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.policy.as_ref()
+    }
+
+    /// The surroundings of an agent that works in a folder and may also read some others.
+    pub(crate) fn context<'a>(
+        &'a self,
+        cwd: &'a Path,
+        readable: impl Iterator<Item = &'a Path>,
         folder: &SessionFolder,
         id: AgentId,
     ) -> anyhow::Result<Context> {
@@ -101,6 +106,7 @@ impl Limits {
             (temp.as_path(), Access::Write),
             (spill.as_path(), Access::Read),
         ]);
+        roots.extend(readable.map(|folder| (folder, Access::Read)));
         context.fence = Fence::new(roots);
         context.hidden = HIDDEN.map(str::to_owned).into();
         if let Some(policy) = &self.policy {

@@ -5,7 +5,9 @@ mod bus;
 mod config;
 mod demo;
 mod exit;
+mod gear;
 mod headless;
+mod hooks;
 mod input;
 mod limits;
 mod model;
@@ -13,6 +15,7 @@ mod policy;
 mod run;
 mod script;
 mod settings;
+mod small;
 mod system;
 mod view;
 

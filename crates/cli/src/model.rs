@@ -31,6 +31,36 @@ pub(crate) struct Chosen {
     /// The variable that the key came from.
     pub(crate) key_source: String,
     pub(crate) prices: Arc<Prices>,
+    /// For all requests with this provider and key.
+    pub(crate) gate: Gate,
+}
+
+/// The model for small questions, if the settings name one. A script answers all questions.
+pub(crate) fn small(
+    common: &Common,
+    settings: &Settings,
+    chosen: &Chosen,
+) -> anyhow::Result<Option<Arc<dyn Model>>> {
+    let Some(name) = &settings.small_model else {
+        return Ok(None);
+    };
+    if chosen.kind == Kind::Scripted {
+        return Ok(Some(chosen.model.clone()));
+    }
+    let own = settings.providers.get(chosen.kind.as_str());
+    let own = own.cloned().unwrap_or_default();
+    let deadlines = deadlines(&own);
+    let common = Common {
+        model: Some(name.clone()),
+        ..common.clone()
+    };
+    let prices = &chosen.prices;
+    let connection = connection(chosen.kind, &common, settings, own, deadlines, prices)?;
+    let single = connect(connection).map_err(|error| Usage::new(error.to_string()))?;
+    let (gate, patience) = (chosen.gate.clone(), patience(settings));
+    let entropy = Arc::new(SystemEntropy);
+    let retrying = Retrying::new(single, gate, patience, entropy);
+    Ok(Some(Arc::new(retrying)))
 }
 
 /// Finds out who answers. Nothing is sent yet.
@@ -74,7 +104,7 @@ pub(crate) fn choose(common: &Common, settings: &Settings) -> anyhow::Result<Cho
         name = connection.options.model.clone();
         single = connect(connection).map_err(|error| Usage::new(error.to_string()))?;
     }
-    let retrying: Arc<dyn Model> = Arc::new(Retrying::new(single, gate, patience, entropy));
+    let retrying: Arc<dyn Model> = Arc::new(Retrying::new(single, gate.clone(), patience, entropy));
     let recorder = common
         .record
         .as_ref()
@@ -90,6 +120,7 @@ pub(crate) fn choose(common: &Common, settings: &Settings) -> anyhow::Result<Cho
         name,
         key_source,
         prices,
+        gate,
     })
 }
 

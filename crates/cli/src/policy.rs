@@ -56,6 +56,36 @@ pub(crate) fn policy(
     Ok(policy)
 }
 
+/// Further folders that the settings open. A project can be anybody's: it opens none but itself.
+pub(crate) fn further_folders(settings: &Settings, merged: &Merged, cwd: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let listed = settings.permissions.additional_directories.iter();
+    for (n, folder) in listed.enumerate() {
+        let shown = folder.display();
+        let origin = merged.origin(&format!("permissions.additionalDirectories[{n}]"));
+        let of_project = origin
+            .is_some_and(|origin| matches!(origin.level, FileLevel::Project | FileLevel::Local));
+        if of_project {
+            system::say(&format!(
+                "gaffer: settings: `{shown}` of additionalDirectories is left out: only your own settings and --add-dir open folders"
+            ));
+            continue;
+        }
+        let home = system::variable("HOME").map(PathBuf::from);
+        let path = match (folder.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => cwd.join(folder),
+        };
+        match path.canonicalize() {
+            Ok(path) if path.is_dir() => folders.push(path),
+            _ => system::say(&format!(
+                "gaffer: settings: `{shown}` of additionalDirectories is not a folder"
+            )),
+        }
+    }
+    folders
+}
+
 /// A project can be anybody's: it cannot switch off the questions about itself.
 fn check_mode(mode: Mode, common: &Common, merged: &Merged) -> Result<(), Usage> {
     let origin = merged.origin("permissions.defaultMode");

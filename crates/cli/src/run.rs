@@ -2,25 +2,22 @@
 
 use crate::bus::Bus;
 use crate::exit::Usage;
+use crate::gear::Gear;
 use crate::limits::Limits;
 use crate::model::Chosen;
 use crate::system::{self, SystemClock, SystemEntropy};
 use crate::view::View;
 use anyhow::Context as _;
-use gaffer_agent::{Agent, Outcome, Parts, Surroundings, inbox, prompt};
+use gaffer_agent::{Agent, Outcome, Parts, Sender, Surroundings, inbox, prompt};
 use gaffer_model::{Prefix, Who};
 use gaffer_protocol::event::{AgentEnded, Denied, SessionStarted};
-use gaffer_protocol::{AgentId, AgentName, Block, Clock, EventKind, EventSink, SessionId};
+use gaffer_protocol::{
+    AgentId, AgentName, Block, Clock, End, EventKind, EventSink, Origin, SessionId,
+};
 use gaffer_store::{Entry, Home, Record, SessionError, Start, Transcript};
-use gaffer_tools::bash::Bash;
-use gaffer_tools::edit::Edit;
-use gaffer_tools::glob::Glob;
-use gaffer_tools::grep::Grep;
-use gaffer_tools::notebook_edit::NotebookEdit;
+use gaffer_tools::hook::{self, AgentHooks, Moment, Source};
 use gaffer_tools::permission::Denial;
-use gaffer_tools::read::Read;
-use gaffer_tools::write::Write;
-use gaffer_tools::{Context, Guard, ToolSet, erase};
+use gaffer_tools::{Context, Guard, ToolSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,6 +34,8 @@ pub(crate) struct Job {
     pub(crate) max_turns: Option<u32>,
     /// What its tools may use.
     pub(crate) limits: Limits,
+    /// What its tools are made of.
+    pub(crate) gear: Gear,
 }
 
 /// What came of it.
@@ -82,16 +81,30 @@ async fn session(
     let began = Instant::now();
     let mut signals = Signals::listen()?;
     let id = AgentId::random(&SystemEntropy);
-    let (mut agent, transcript, context) = agent(job, chosen, id, bus.clone(), clock)?;
+    let Crewed {
+        mut agent,
+        transcript,
+        context,
+        inbox,
+        prompt,
+    } = agent(job, chosen, id, bus.clone(), clock)?;
     let stop = CancellationToken::new();
-    let mut running = std::pin::pin!(agent.run(&stop));
-    let outcome = tokio::select! {
-        outcome = &mut running => outcome,
-        () = signals.arrived() => {
-            stop.cancel();
-            running.await
+    let outcome = {
+        let working = async {
+            session_start(&context, chosen, &inbox).await;
+            inbox.send(Block::from_human(prompt));
+            agent.run(&stop).await
+        };
+        let mut working = std::pin::pin!(working);
+        tokio::select! {
+            outcome = &mut working => outcome,
+            () = signals.arrived() => {
+                stop.cancel();
+                working.await
+            }
         }
     };
+    session_end(&context, &outcome.end).await;
     if let Err(why) = context.jobs.end_all().await {
         system::say(&format!("gaffer: {why}"));
     }
@@ -114,6 +127,35 @@ async fn session(
     })
 }
 
+/// What hooks have to say at the start stands before the prompt.
+async fn session_start(context: &Context, chosen: &Chosen, inbox: &Sender) {
+    let Some(hooks) = &context.hooks else {
+        return;
+    };
+    let moment = Moment::SessionStart {
+        source: Source::Startup,
+        model: Some(chosen.name.clone()),
+        session_title: None,
+    };
+    let merged = hooks.at(context.cwd.get(), moment).await;
+    if let Some(text) = merged.context {
+        inbox.send(Block::from(Origin::Hook, text));
+    }
+}
+
+async fn session_end(context: &Context, end: &End) {
+    if let Some(hooks) = &context.hooks {
+        let reason = match end {
+            End::Interrupted => "prompt_input_exit",
+            _ => "other",
+        };
+        let reason = reason.to_owned();
+        hooks
+            .at(context.cwd.get(), Moment::SessionEnd { reason })
+            .await;
+    }
+}
+
 fn denials(context: &Context) -> Vec<Denied> {
     let denials = context.guard.as_ref().map(Guard::denials);
     let denied = |denial: Denial| Denied {
@@ -124,6 +166,15 @@ fn denials(context: &Context) -> Vec<Denied> {
     denials.into_iter().flatten().map(denied).collect()
 }
 
+/// An agent that is ready to run, and what its surroundings still need of it.
+struct Crewed {
+    agent: Agent,
+    transcript: PathBuf,
+    context: Context,
+    inbox: Sender,
+    prompt: String,
+}
+
 /// Creates the session on disk and its agent, with the task in the inbox.
 fn agent(
     job: Job,
@@ -131,8 +182,9 @@ fn agent(
     id: AgentId,
     bus: Arc<Bus>,
     clock: Arc<SystemClock>,
-) -> anyhow::Result<(Agent, PathBuf, Context)> {
-    let tools = Arc::new(tools());
+) -> anyhow::Result<Crewed> {
+    let tools = job.gear.tools(job.session.as_str(), job.limits.policy());
+    let tools = Arc::new(tools);
     let created = job.home.create_session(&job.cwd, &job.session);
     let folder = created.map_err(|error| match error {
         SessionError::Exists(_) => Usage::new(error.to_string()).into(),
@@ -160,9 +212,25 @@ fn agent(
         name: AgentName::main(),
         agent_type: AGENT_TYPE.to_owned(),
     };
-    let context = job.limits.context(&job.cwd, &folder, id)?;
-    let shared = context.clone();
+    let mut context = job
+        .limits
+        .context(&job.cwd, job.gear.readable(), &folder, id)?;
+    context.pool = job.gear.pool.view();
     let (sender, inbox) = inbox();
+    let news = sender.clone();
+    context.hooks = job.gear.hooks.clone().map(|hooks| {
+        let who = hook::Who {
+            agent: id,
+            session: job.session.as_str().to_owned(),
+            transcript: path.clone(),
+            permission_mode: job.limits.permission_mode().to_owned(),
+            worker: None,
+            events: bus.clone(),
+            news: Box::new(move |block| news.send(block)),
+        };
+        AgentHooks::new(hooks, who)
+    });
+    let shared = context.clone();
     let surroundings = Surroundings {
         cwd: &job.cwd,
         is_git: job
@@ -172,7 +240,6 @@ fn agent(
         now: clock.now(),
     };
     sender.send(surroundings.block());
-    sender.send(Block::from_human(job.prompt));
     let agent = Agent::new(Parts {
         id,
         model: chosen.model.clone(),
@@ -186,20 +253,13 @@ fn agent(
         clock,
         max_turns: job.max_turns,
     });
-    Ok((agent, path, shared))
-}
-
-/// The tools of an agent with all of them.
-fn tools() -> ToolSet {
-    ToolSet::new([
-        erase(Bash),
-        erase(Edit),
-        erase(Glob::default()),
-        erase(Grep),
-        erase(NotebookEdit),
-        erase(Read),
-        erase(Write),
-    ])
+    Ok(Crewed {
+        agent,
+        transcript: path,
+        context: shared,
+        inbox: sender,
+        prompt: job.prompt,
+    })
 }
 
 /// The signals by which the user or the system asks for an end. From when this exists on they no

@@ -5,7 +5,7 @@ use crate::end::End;
 use crate::ids::{AgentId, AgentName, CallId, SessionId};
 use crate::message::{Answer, Message, ToolResult, ToolUse};
 use crate::usage::{Cost, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Serialize)]
@@ -56,7 +56,41 @@ pub enum EventKind {
         result: Arc<ToolResult>,
         duration_ms: u64,
     },
+    /// A call waits until somebody says whether it may run.
+    Asked(Arc<Question>),
+    /// The question with this number needs no answer any more.
+    Settled(u64),
+    /// Word for the user that is no part of the conversation: what a hook has to say, for one.
+    Notice(String),
     AgentEnded(Box<AgentEnded>),
+}
+
+/// Whether a call may run. Any surface may answer; the first answer counts.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Question {
+    /// By which it is answered.
+    pub number: u64,
+    pub tool: String,
+    pub input: serde_json::Value,
+    /// Why it is asked.
+    pub reason: String,
+    /// Rules that would let this call run unasked from now on.
+    pub suggestions: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "decision")]
+pub enum Permission {
+    Allow {
+        /// Further calls that these rules speak of are allowed as well, until the session ends.
+        #[serde(default)]
+        rules: Vec<String>,
+    },
+    Deny {
+        /// For the model.
+        #[serde(default)]
+        message: String,
+    },
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -105,6 +139,8 @@ pub enum Waiting {
     Gate,
     Model,
     Tools(Vec<CallId>),
+    /// For the answer to a question.
+    User,
     /// For mail or the user: costs nothing.
     Mail,
 }

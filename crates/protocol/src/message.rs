@@ -57,9 +57,13 @@ impl Block {
     }
 
     pub fn from_human(text: impl Into<String>) -> Self {
+        Self::from(Origin::Human, text)
+    }
+
+    pub fn from(origin: Origin, text: impl Into<String>) -> Self {
         Self::Text(Text {
             text: text.into(),
-            origin: Some(Origin::Human),
+            origin: Some(origin),
         })
     }
 }
@@ -85,6 +89,8 @@ pub enum Origin {
     TaskNotification,
     /// Mail from another agent.
     Agent,
+    /// One of the user's hooks.
+    Hook,
 }
 
 /// What a model thought. `raw` goes back unchanged to the wire that it came from.

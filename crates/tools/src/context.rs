@@ -2,6 +2,8 @@
 //! has seen.
 
 use crate::guard::Guard;
+use crate::hook::AgentHooks;
+use crate::tool_search::Pool;
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::job::Launcher;
 use gaffer_workspace::jobs::Jobs;
@@ -34,6 +36,10 @@ pub struct Context {
     pub sandbox: Option<Sandbox>,
     /// Who decides on its calls. Without one, every tool that it has may be used.
     pub guard: Option<Guard>,
+    /// The user's hooks, where there are any.
+    pub hooks: Option<AgentHooks>,
+    /// Tools that the agent can load when it needs them.
+    pub pool: Pool,
     /// Whether the model can be shown images.
     pub images: bool,
 }
@@ -58,6 +64,8 @@ impl Context {
             shell: Shell::default(),
             sandbox: None,
             guard: None,
+            hooks: None,
+            pool: Pool::default(),
             images: true,
         }
     }

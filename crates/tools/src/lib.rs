@@ -1,6 +1,7 @@
 //! What agents can do. A tool is one file: its input struct with doc comments is its schema and
 //! its description, its `run` is its behaviour.
 
+pub mod admit;
 pub mod bash;
 mod context;
 pub mod edit;
@@ -12,6 +13,7 @@ pub mod hook;
 mod notebook;
 pub mod notebook_edit;
 pub mod permission;
+pub mod question;
 pub mod read;
 mod set;
 pub mod skill;

@@ -55,11 +55,17 @@ pub(crate) struct Places {
 }
 
 /// What a shared file of another tool means to gaffer.
-pub(crate) const SHARED: [&str; 2] = ["permissions", "hooks"];
+pub(crate) const SHARED: [&str; 3] = ["permissions", "hooks", "disableAllHooks"];
 
-/// What a project may not say, because a project can be anybody's: where keys are sent, and what
-/// holds its own commands back.
-pub(crate) const USER_ONLY: [&str; 2] = ["providers", "sandbox"];
+/// What a project may not say, because a project can be anybody's: where keys and questions are
+/// sent, and what holds its own commands back.
+pub(crate) const USER_ONLY: [&str; 5] = [
+    "providers",
+    "sandbox",
+    "web",
+    "disableAllHooks",
+    "onHookTimeout",
+];
 
 /// Reads all files there are, lowest level first. At each level the first file that exists is
 /// read: gaffer's own, else the one that the user already has.

@@ -9,6 +9,7 @@ use crate::system;
 use gaffer_model::price::Price;
 use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
+use gaffer_tools::hook::{EventKind, OnTimeout};
 use layers::{Layer, Places};
 use merge::{Merged, Origin};
 use serde::Deserialize;
@@ -35,6 +36,28 @@ pub(crate) struct Settings {
     pub(crate) permissions: PermissionSettings,
     /// By event; see docs.
     pub(crate) hooks: serde_json::Map<String, serde_json::Value>,
+    pub(crate) disable_all_hooks: bool,
+    /// By event: whether a hook that gave no answer blocks.
+    pub(crate) on_hook_timeout: BTreeMap<EventKind, OnTimeout>,
+    pub(crate) web: WebSettings,
+    /// Answers questions about pages of the web; of the same provider.
+    pub(crate) small_model: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub(crate) struct WebSettings {
+    /// Hosts, addresses and networks that may be reached although they are not public.
+    pub(crate) allow: Vec<String>,
+    pub(crate) search: Option<Search>,
+}
+
+/// Who answers searches.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Search {
+    /// A SearXNG server's address.
+    Searxng(String),
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -84,7 +107,7 @@ pub(crate) struct RetrySettings {
 }
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 10] = [
+pub(crate) const KEYS: [(&str, &str); 14] = [
     ("mode", "normal"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -95,6 +118,10 @@ pub(crate) const KEYS: [(&str, &str); 10] = [
     ("sandbox", "{}"),
     ("permissions", "{}"),
     ("hooks", "{}"),
+    ("disableAllHooks", "false"),
+    ("onHookTimeout", "block before a call and at a question"),
+    ("web", "{}"),
+    ("smallModel", "none"),
 ];
 
 impl Settings {

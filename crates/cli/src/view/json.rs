@@ -2,11 +2,12 @@
 //! programs driving coding agents already read.
 
 use super::View;
+use crate::system;
 use gaffer_protocol::event::{AgentEnded, SessionStarted};
 use gaffer_protocol::ids::uuid_v4;
 use gaffer_protocol::{
-    Answer, Block, Cost, Event, EventKind, Message, ResultPart, SessionId, StopReason, ToolResult,
-    Usage,
+    Answer, Block, Cost, Event, EventKind, Message, Origin, ResultPart, SessionId, StopReason,
+    ToolResult, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -116,11 +117,14 @@ impl Json {
     }
 
     fn input(&self, event: &Event, message: &Message) {
-        let mut origins = message.blocks.iter().filter_map(|block| match block {
+        let origins = message.blocks.iter().filter_map(|block| match block {
             Block::Text(text) => text.origin,
             _ => None,
         });
-        let origin = origins.next_back();
+        // What stands around the user's own words does not change whose they are.
+        let origins: Vec<Origin> = origins.collect();
+        let human = origins.iter().find(|origin| **origin == Origin::Human);
+        let origin = human.or(origins.last());
         self.stream(json!({
             "type": "user",
             "message": {
@@ -131,6 +135,19 @@ impl Json {
             "agent_id": event.agent,
             "origin": {"kind": origin},
             "timestamp": event.at,
+        }));
+    }
+
+    /// What is not in the stream is said beside it.
+    fn notice(&self, event: &Event, text: &str) {
+        if self.style == Style::ResultOnly {
+            return system::say(&format!("gaffer: {text}"));
+        }
+        self.stream(json!({
+            "type": "system",
+            "subtype": "notice",
+            "text": text,
+            "agent_id": event.agent,
         }));
     }
 
@@ -198,6 +215,19 @@ impl View for Json {
                 "error": error,
                 "agent_id": event.agent,
             })),
+            EventKind::Asked(question) => self.stream(json!({
+                "type": "system",
+                "subtype": "permission_request",
+                "request": question,
+                "agent_id": event.agent,
+            })),
+            EventKind::Settled(number) => self.stream(json!({
+                "type": "system",
+                "subtype": "permission_settled",
+                "number": number,
+                "agent_id": event.agent,
+            })),
+            EventKind::Notice(text) => self.notice(event, text),
             EventKind::AgentEnded(ended) => self.result(ended),
             EventKind::AgentStarted { .. }
             | EventKind::Waiting(_)

@@ -26,6 +26,7 @@ impl View for Lines {
                 let more = if lines.next().is_some() { " …" } else { "" };
                 drop(writeln!(out, "→ {first}{more}"));
             }
+            EventKind::Notice(text) => drop(writeln!(out, "! {text}")),
             EventKind::Retry { error, .. } => drop(writeln!(out, "↻ {error}")),
             _ => {}
         }

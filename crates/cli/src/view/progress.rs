@@ -98,6 +98,7 @@ impl View for Progress {
                     Waiting::Tools(calls) if calls.len() == 1 => "running a tool".to_owned(),
                     Waiting::Tools(calls) => format!("running {} tools", calls.len()),
                     Waiting::Mail => "waiting".to_owned(),
+                    Waiting::User => "waiting for you".to_owned(),
                 };
             }
             EventKind::TextDelta(text) => self.streamed += text.chars().count(),
@@ -139,7 +140,15 @@ impl View for Progress {
                 result,
                 duration_ms,
             } => self.finished(tool, result, *duration_ms),
-            EventKind::AgentStarted { .. } | EventKind::AgentEnded(_) => {}
+            EventKind::Asked(question) => {
+                let text = format!(
+                    "{} waits for permission: {}",
+                    question.tool, question.reason
+                );
+                self.line("?", &text);
+            }
+            EventKind::Notice(text) => self.line("!", text),
+            EventKind::AgentStarted { .. } | EventKind::AgentEnded(_) | EventKind::Settled(_) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`HookConfig`] is what settings say, [`HookEvent`] is what a hook is told, [`Verdict`] is what
 //! one hook answers, and [`Hooks::run`] asks all hooks of a moment and gives back one [`Merged`].
 
+mod agent;
 mod command;
 mod config;
 mod event;
@@ -14,6 +15,7 @@ mod outcome;
 mod reading;
 mod run;
 
+pub use agent::{AgentHooks, News, Who};
 pub use config::{
     Background, CommandHook, Group, Handler, HookConfig, HookSettings, HttpHook, Runner, Shell,
 };

@@ -27,6 +27,7 @@ pub use source::{Kind, Level, Ruled, Source};
 use crate::Access;
 use matching::Ground;
 use request::{Subject, What};
+use serde_json::Value;
 use shell::{Judge, allowed};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -271,6 +272,26 @@ impl Policy {
             }
             Err(_) => true,
         }
+    }
+
+    /// Whether a rule speaks of a call, read widely, as rules that forbid are. Settings name calls
+    /// this way where they mean something else than permission.
+    pub fn is_about(&self, rule: &str, tool: &str, input: &Value) -> Result<bool, String> {
+        let rule = Rule::parse_for(Kind::Deny, rule).map_err(|error| error.to_string())?;
+        let cwd = self.roots.first().map(PathBuf::as_path);
+        let cwd = cwd.unwrap_or(Path::new("/"));
+        let request = Request {
+            tool,
+            input,
+            access: Access::Writes,
+            cwd,
+            paths: &[],
+        };
+        let subject = Subject::read(&request, &self.home, &self.roots)?;
+        let source = Source::new(Level::Session, cwd);
+        let ruled = Ruled { rule, source };
+        let ground = self.ground(cwd);
+        Ok(ruled.binds(&subject, &[], &ground).is_some())
     }
 
     /// The files that a shell command would write, as far as its text tells. Whoever can look at

@@ -66,6 +66,13 @@ pub enum Silent {
     DontAsk,
 }
 
+impl Silent {
+    /// Whether a hook may speak for the user. In the mode dontAsk a question is a no for all.
+    pub fn may_be_answered_by_hooks(self) -> bool {
+        self == Self::Headless
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,7 +128,7 @@ pub struct Denial {
 }
 
 impl Denial {
-    pub fn new(request: &Request<'_>, reason: &Reason) -> Self {
+    pub fn new(request: &Request<'_>, reason: &dyn fmt::Display) -> Self {
         Self {
             tool: request.tool.to_owned(),
             input: summary(request),

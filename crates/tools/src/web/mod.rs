@@ -10,7 +10,7 @@ mod page;
 mod search;
 
 pub use address::{Allow, Lookup, SystemLookup};
-pub use client::Limits;
+pub use client::Limits as WebLimits;
 pub use fetch::{Summarise, Web, WebFetch, WebFetchInput};
 pub use search::{Hit, Query, SearchEngine, SearchProvider, Searches, WebSearch, WebSearchInput};
 

@@ -61,6 +61,15 @@ pub enum SearchProvider {
 }
 
 impl SearchProvider {
+    /// A SearXNG server at this address.
+    pub fn searxng(address: &str) -> Result<Self, String> {
+        let base = Url::parse(address).map_err(|error| format!("`{address}`: {error}"))?;
+        match base.scheme() {
+            "http" | "https" => Ok(Self::SearxNg { base }),
+            _ => Err(format!("`{address}` is no http or https address")),
+        }
+    }
+
     pub fn engine(&self) -> Option<Arc<dyn SearchEngine>> {
         match self {
             Self::SearxNg { base } => Some(Arc::new(SearxNg::new(base, Limits::default()))),

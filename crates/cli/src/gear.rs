@@ -1,0 +1,121 @@
+//! What a session's agents share: the way to the web, skills, hooks; and the tools made of it.
+
+use crate::args::Common;
+use crate::exit::Usage;
+use crate::hooks::hooks;
+use crate::model::{self, Chosen};
+use crate::settings::{Search, Settings};
+use crate::small::Small;
+use crate::system;
+use gaffer_tools::bash::Bash;
+use gaffer_tools::edit::Edit;
+use gaffer_tools::glob::Glob;
+use gaffer_tools::grep::Grep;
+use gaffer_tools::hook::Hooks;
+use gaffer_tools::notebook_edit::NotebookEdit;
+use gaffer_tools::permission::Policy;
+use gaffer_tools::read::Read;
+use gaffer_tools::skill::{self, Around, Skills};
+use gaffer_tools::tool_search::{self, Pool};
+use gaffer_tools::web::{
+    Allow, SearchProvider, Searches, Summarise, Web, WebFetch, WebLimits, WebSearch,
+};
+use gaffer_tools::write::Write;
+use gaffer_tools::{ToolSet, erase};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Gear {
+    /// The folder that skills and hooks name as the project.
+    pub(crate) project: PathBuf,
+    pub(crate) hooks: Option<Hooks>,
+    skills: Arc<Skills>,
+    web: Option<Arc<Web>>,
+    search: SearchProvider,
+    searches: Searches,
+    summarise: Option<Arc<dyn Summarise>>,
+    /// Tools that agents load when they need them.
+    pub(crate) pool: Pool,
+}
+
+impl Gear {
+    /// What the settings give.
+    pub(crate) fn choose(
+        common: &Common,
+        settings: &Settings,
+        chosen: &Chosen,
+        policy: &Policy,
+        cwd: &Path,
+    ) -> anyhow::Result<Self> {
+        let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
+        let project = repository.unwrap_or(cwd).to_owned();
+        let home = system::variable("HOME").map(PathBuf::from);
+        let skills = skill::find(&skill::folders(cwd, home.as_deref()));
+        for problem in &skills.problems {
+            system::say(&format!("gaffer: skill {problem}"));
+        }
+        let allow = Allow::parse(&settings.web.allow)
+            .map_err(|why| Usage::new(format!("settings, web.allow: {why}")))?;
+        let search = match &settings.web.search {
+            Some(Search::Searxng(address)) => SearchProvider::searxng(address)
+                .map_err(|why| Usage::new(format!("settings, web.search: {why}")))?,
+            None => SearchProvider::None,
+        };
+        let small = model::small(common, settings, chosen)?;
+        Ok(Self {
+            hooks: hooks(settings, policy, &project),
+            project,
+            skills: Arc::new(skills),
+            web: Some(Arc::new(Web::new(allow, WebLimits::default()))),
+            search,
+            searches: Searches::default(),
+            summarise: small.map(|model| Arc::new(Small(model)) as Arc<dyn Summarise>),
+            pool: Pool::default(),
+        })
+    }
+
+    /// Nothing but files and the shell.
+    pub(crate) fn bare(cwd: &Path) -> Self {
+        Self {
+            project: cwd.to_owned(),
+            hooks: None,
+            skills: Arc::default(),
+            web: None,
+            search: SearchProvider::None,
+            searches: Searches::default(),
+            summarise: None,
+            pool: Pool::default(),
+        }
+    }
+
+    /// The tools of an agent with all of them, but for those that its policy takes away whole.
+    pub(crate) fn tools(&self, session: &str, policy: Option<&Policy>) -> ToolSet {
+        let mut tools = vec![
+            erase(Bash),
+            erase(Edit),
+            erase(Glob::default()),
+            erase(Grep),
+            erase(NotebookEdit),
+            erase(Read),
+            erase(Write),
+        ];
+        if let Some(web) = &self.web {
+            tools.push(erase(WebFetch::new(web.clone(), self.summarise.clone())));
+        }
+        tools.extend(WebSearch::new(self.search.engine(), self.searches.clone()).map(erase));
+        let around = Around {
+            project: self.project.clone(),
+            session: session.to_owned(),
+        };
+        tools.extend(skill::tool(self.skills.clone(), around));
+        tools.extend(tool_search::tool(self.pool.clone()));
+        tools.retain(|tool| policy.is_none_or(|it| it.removes(&tool.spec().name).is_none()));
+        ToolSet::new(tools)
+    }
+
+    /// Folders that agents may read because skills tell them to.
+    pub(crate) fn readable(&self) -> impl Iterator<Item = &Path> {
+        self.skills.iter().map(|skill| skill.folder.as_path())
+    }
+}
