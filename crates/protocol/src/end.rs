@@ -34,6 +34,22 @@ pub enum Status {
     Killed,
 }
 
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Completed, Self::Failed, Self::Killed]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}
+
 impl End {
     pub fn status(&self) -> Status {
         match self {

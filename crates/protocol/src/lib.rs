@@ -6,6 +6,8 @@ pub mod event;
 pub mod ids;
 pub mod json;
 pub mod message;
+pub mod notification;
+pub mod tags;
 pub mod tool;
 pub mod usage;
 
@@ -18,5 +20,6 @@ pub use message::{
     Answer, Block, Image, Message, Origin, Reasoning, ResultPart, Role, StopReason, Text,
     ToolResult, ToolUse,
 };
+pub use notification::Notification;
 pub use tool::ToolSpec;
 pub use usage::{Cost, Usage};

@@ -1,0 +1,82 @@
+//! Tags that gaffer writes into messages, and how other people's text is kept from looking like
+//! them. Code stays readable: only what could be taken for one of our tags is changed.
+
+use std::borrow::Cow;
+
+/// Every name that stands in a tag of ours, or that models take for a word from above.
+const NAMES: [&str; 27] = [
+    "task-notification",
+    "task-id",
+    "status",
+    "summary",
+    "result",
+    "usage",
+    "total_tokens",
+    "tool_uses",
+    "duration_ms",
+    "reason",
+    "output-file",
+    "worktree",
+    "path",
+    "branch",
+    "changed-files",
+    "file",
+    "denials",
+    "denial",
+    "advice",
+    "context",
+    "workers",
+    "message",
+    "document",
+    "memory",
+    "system",
+    "system-reminder",
+    "page",
+];
+
+/// Text that opens and closes none of our tags, whatever it says.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.contains(['<', '&']) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        match c {
+            '<' if begins_tag(rest) => out.push_str("&lt;"),
+            '&' if rest.starts_with("lt;") || rest.starts_with("amp;") => out.push_str("&amp;"),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The text that was escaped.
+pub fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        out.push_str(before);
+        rest = if let Some(after) = after.strip_prefix("lt;") {
+            out.push('<');
+            after
+        } else if let Some(after) = after.strip_prefix("amp;") {
+            out.push('&');
+            after
+        } else {
+            out.push('&');
+            after
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether what stands behind a `<` could be read as a tag of ours, also by somebody who does not
+/// look closely.
+fn begins_tag(rest: &str) -> bool {
+    let rest = rest.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+    let name = &rest[..end.unwrap_or(rest.len())];
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
