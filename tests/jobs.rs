@@ -19,6 +19,7 @@ fn order(folder: &Path, script: &str) -> Order {
             file: Some(folder.join("output")),
             file_cap: 1 << 20,
         },
+        unmade: Vec::new(),
     }
 }
 

@@ -20,6 +20,8 @@ mod questions;
 mod record;
 mod retry;
 mod sandbox;
+mod sandbox_calls;
+mod sandbox_kept;
 mod scenarios;
 mod script;
 mod wires;

@@ -4,23 +4,19 @@ use gaffer_protocol::message::ToolInput;
 use gaffer_protocol::{Json, ResultPart};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::{Context, Sandbox, erase};
-use gaffer_workspace::sandbox::{Binding, git_paths, is_supported};
+use gaffer_workspace::sandbox::{Binding, Level, Means, git_paths, kept, unmade};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-struct Place {
-    temp: tempfile::TempDir,
-    context: Context,
+pub(crate) struct Place {
+    pub(crate) temp: tempfile::TempDir,
+    pub(crate) context: Context,
 }
 
 impl Place {
     /// A project, and beside it an outside with a file that must not change.
-    fn new(network: bool) -> Self {
-        assert!(
-            is_supported(),
-            "this kernel has no Landlock; the sandbox cannot be tested"
-        );
+    pub(crate) fn new(network: bool) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
         for folder in ["project", "spill", "tmp", "outside"] {
@@ -28,16 +24,52 @@ impl Place {
         }
         std::fs::write(at("outside/file"), "untouched").unwrap();
         let program = PathBuf::from(env!("CARGO_BIN_EXE_gaffer"));
-        let mut context = Context::in_folder(&at("project"), &at("spill"), &at("tmp"), &program);
-        let write = vec![at("project"), at("tmp")];
-        context.sandbox = Some(Sandbox {
-            program,
-            binding: Binding { write, network },
-        });
-        Self { temp, context }
+        let context = Context::in_folder(&at("project"), &at("spill"), &at("tmp"), &program);
+        let mut place = Self { temp, context };
+        place.bind(network, Some(Means::Namespace));
+        place
     }
 
-    async fn run(&self, command: &str) -> (String, bool) {
+    /// The sandbox for what is in the project now.
+    pub(crate) fn bind(&mut self, network: bool, means: Option<Means>) {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_gaffer"));
+        let level = Level::find(&program);
+        assert_ne!(
+            level,
+            Level::Rules,
+            "this kernel has no Landlock; the sandbox cannot be tested"
+        );
+        assert_ne!(
+            level,
+            Level::Bound,
+            "namespaces are refused here; the sandbox cannot be tested"
+        );
+        let project = self.context.cwd.get();
+        let write = vec![project.clone(), self.context.temp.clone()];
+        let binding = Binding {
+            kept: kept(std::slice::from_ref(&project), &write, &[]),
+            unmade: unmade(&[project], &[]),
+            write,
+            network,
+            means,
+        };
+        self.context.sandbox = Some(Sandbox {
+            program,
+            binding,
+            may_leave: false,
+        });
+    }
+
+    /// Runs a command as the user would, without a sandbox.
+    pub(crate) async fn freely(&self, command: &str) {
+        let mut context = self.context.clone();
+        context.sandbox = None;
+        let input = ToolInput::Json(Json::of(&json!({"command": command})));
+        let output = erase(Bash).call(&input, &context).await;
+        assert!(!output.is_error, "{command}: {:?}", output.parts);
+    }
+
+    pub(crate) async fn run(&self, command: &str) -> (String, bool) {
         let input = ToolInput::Json(Json::of(&json!({"command": command})));
         let output = erase(Bash).call(&input, &self.context).await;
         let ResultPart::Text(text) = &output.parts[0] else {
@@ -122,18 +154,11 @@ async fn a_worktree_can_commit_and_touch_nothing_of_the_main_checkout() {
     let main = place.temp.path().join("main");
     let tree = place.temp.path().join("tree");
     // The user's own shell, without a sandbox, makes the repository and the worktree.
-    let mut free = place.context.clone();
-    free.sandbox = None;
-    let free = Place {
-        temp: tempfile::tempdir().unwrap(),
-        context: free,
-    };
     let (main_text, tree_text) = (main.display().to_string(), tree.display().to_string());
     let setup = format!(
         "set -e; git init -q -b main {main_text}; cd {main_text}; git config user.name t; git config user.email t@t; echo one > f; git add f; git commit -qm one; git worktree add -q -b gaffer/task {tree_text}; mkdir -p .git/refs/heads/gaffer .git/logs/refs/heads/gaffer"
     );
-    let (text, is_error) = free.run(&setup).await;
-    assert!(!is_error, "{text}");
+    place.freely(&setup).await;
 
     let program = PathBuf::from(env!("CARGO_BIN_EXE_gaffer"));
     let spill = place.temp.path().join("spill");
@@ -144,9 +169,13 @@ async fn a_worktree_can_commit_and_touch_nothing_of_the_main_checkout() {
     context.sandbox = Some(Sandbox {
         program,
         binding: Binding {
+            kept: kept(std::slice::from_ref(&tree), &write, &[]),
+            unmade: unmade(std::slice::from_ref(&tree), &[]),
             write,
             network: true,
+            means: Some(Means::Namespace),
         },
+        may_leave: false,
     });
     let worker = Place {
         temp: tempfile::tempdir().unwrap(),
@@ -180,6 +209,23 @@ async fn a_worktree_can_commit_and_touch_nothing_of_the_main_checkout() {
         let (text, _) = worker.run(&escape).await;
         assert_eq!(snapshot(&main), before, "{escape}: {text}");
     }
+    // Nor can it make git look for config and hooks elsewhere, for the user who looks at it later.
+    let own = git_paths(&tree, OsStr::new("refs"))[0]
+        .display()
+        .to_string();
+    for attempt in [
+        "mkdir evil; echo 'gitdir: evil' > .git".to_owned(),
+        "rm .git && git init -q .".to_owned(),
+        "mv .git away".to_owned(),
+        format!("echo /elsewhere > {own}/commondir"),
+        format!("rm {own}/commondir"),
+        format!("mv {own} {own}2"),
+    ] {
+        let (text, is_error) = worker.run(&attempt).await;
+        assert!(is_error, "{attempt}: {text}");
+    }
+    let (text, is_error) = worker.run("git status --short").await;
+    assert!(!is_error, "{text}");
 }
 
 /// Everything of a checkout that a worktree must not touch: files, HEAD, index, config, hooks and

@@ -10,7 +10,7 @@ use gaffer_store::SessionFolder;
 use gaffer_tools::permission::{Mode, Policy};
 use gaffer_tools::{Context, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
-use gaffer_workspace::sandbox::{Binding, git_paths, is_supported};
+use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, unmade};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,8 +24,10 @@ pub(crate) struct Limits {
     pub(crate) add_dirs: Vec<PathBuf>,
     /// Further folders that commands may write.
     allow_write: Vec<PathBuf>,
-    sandboxed: bool,
+    level: Option<Level>,
     network: bool,
+    /// Whether a command may ask to run outside the sandbox.
+    may_leave: bool,
     policy: Option<Policy>,
 }
 
@@ -34,13 +36,7 @@ impl Limits {
     /// has one, with the network.
     pub(crate) fn choose(common: &Common, settings: &SandboxSettings) -> Result<Self, Usage> {
         let mode = common.sandbox.or(settings.mode).unwrap_or_default();
-        let sandboxed = mode != SandboxMode::Off && is_supported();
-        if mode == SandboxMode::Require && !sandboxed {
-            return Err(Usage::new(NO_SANDBOX));
-        }
-        if mode == SandboxMode::Auto && !sandboxed {
-            system::say(&format!("gaffer: {NO_SANDBOX}"));
-        }
+        let level = level(mode)?;
         let mut add_dirs = Vec::new();
         for folder in &common.add_dir {
             let wrong = |why: String| Usage::new(format!("--add-dir {}: {why}", folder.display()));
@@ -56,8 +52,9 @@ impl Limits {
         Ok(Self {
             add_dirs,
             allow_write: settings.allow_write.clone(),
-            sandboxed,
+            level,
             network: network.or(settings.network).unwrap_or(true),
+            may_leave: settings.allow_unsandboxed_commands.unwrap_or(false),
             policy: None,
         })
     }
@@ -111,23 +108,70 @@ impl Limits {
         context.hidden = HIDDEN.map(str::to_owned).into();
         if let Some(policy) = &self.policy {
             let mut policy = policy.clone();
-            policy.sandboxed = self.sandboxed;
+            policy.sandboxed = self.level.is_some();
+            policy.may_leave = self.may_leave;
             policy.roots = context.fence.roots().map(Path::to_owned).collect();
             context.guard = Some(Guard::new(Arc::new(policy)));
         }
-        if self.sandboxed {
-            let mut write = vec![cwd.to_owned(), temp];
-            write.extend(self.add_dirs.iter().chain(&self.allow_write).cloned());
-            // In the user's own checkout an agent may commit.
-            write.extend(git_paths(cwd, OsStr::new("refs")));
-            let binding = Binding {
-                write,
-                network: self.network,
-            };
-            context.sandbox = Some(Sandbox { program, binding });
+        if let Some(level) = &self.level {
+            let binding = self.binding(level, cwd, &temp);
+            context.sandbox = Some(Sandbox {
+                program,
+                binding,
+                may_leave: self.may_leave,
+            });
         }
         Ok(context)
+    }
+
+    /// What an agent's commands may do.
+    fn binding(&self, level: &Level, cwd: &Path, temp: &Path) -> Binding {
+        let lifted: Vec<PathBuf> = self.allow_write.iter().map(|path| cwd.join(path)).collect();
+        let mut folders = vec![cwd.to_owned()];
+        folders.extend(self.add_dirs.iter().cloned());
+        let mut write = folders.clone();
+        write.push(temp.to_owned());
+        write.extend(lifted.iter().cloned());
+        // In the user's own checkout an agent may commit.
+        write.extend(git_paths(cwd, OsStr::new("refs")));
+        let means = level.means().cloned();
+        let (kept, unmade) = match means {
+            Some(_) => (kept(&folders, &write, &lifted), unmade(&folders, &lifted)),
+            None => (Vec::new(), Vec::new()),
+        };
+        Binding {
+            write,
+            network: self.network,
+            kept,
+            means,
+            unmade,
+        }
+    }
+}
+
+/// The sandbox that commands get. `auto` takes what there is and says what is missing; `require`
+/// means all of it. Nothing stands for no sandbox.
+fn level(mode: SandboxMode) -> Result<Option<Level>, Usage> {
+    if mode == SandboxMode::Off {
+        return Ok(None);
+    }
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| Usage::new(format!("cannot find itself: {error}")))?;
+    let level = Level::find(&program);
+    let missing = match level {
+        Level::Rules => NO_SANDBOX,
+        Level::Bound => NO_MOUNTS,
+        Level::Kept(_) => return Ok(Some(level)),
+    };
+    match mode {
+        SandboxMode::Require => Err(Usage::new(missing)),
+        _ => {
+            system::say(&format!("gaffer: {missing}"));
+            Ok((level != Level::Rules).then_some(level))
+        }
     }
 }
 
 const NO_SANDBOX: &str = "this system has no sandbox (Landlock, Linux 5.13 or newer): commands may write wherever you may; --sandbox off says that this is all right";
+
+const NO_MOUNTS: &str = "the sandbox is not whole here: user namespaces are refused and bubblewrap (bwrap) is not there or does not work, so commands may change .git/hooks, .git/config, .gaffer and .claude in the folder they work in; install bubblewrap, or work in a worktree";

@@ -1,10 +1,11 @@
 //! Bash: a shell command in the working folder.
 
-use crate::context::Context;
+use crate::context::{Context, Sandbox};
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::job::{Ended, Order};
 use gaffer_workspace::jobs::Entry;
 use gaffer_workspace::output::Keeper;
+use gaffer_workspace::sandbox::{Binding, Hold};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ffi::OsString;
@@ -38,6 +39,10 @@ pub struct BashInput {
     pub job: Option<String>,
     /// Ends that job and everything it started.
     pub stop: Option<bool>,
+    /// Run the command outside the sandbox. Only where the user's settings allow it, and only for
+    /// what cannot work inside.
+    #[serde(rename = "dangerouslyDisableSandbox")]
+    pub disable_sandbox: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +58,12 @@ impl Run for Bash {
         let time = time.min(LONGEST_TIME);
         match (input.command, input.job) {
             (Some(command), None) => {
-                let background = input.run_in_background.unwrap_or(false);
-                run(&command, time, background, context).await
+                let how = How {
+                    time,
+                    background: input.run_in_background.unwrap_or(false),
+                    unbound: input.disable_sandbox.unwrap_or(false),
+                };
+                run(&command, how, context).await
             }
             (None, Some(id)) => look(&id, input.stop.unwrap_or(false), context).await,
             _ => Output::error("Give either `command`, or `job` to look at a running one."),
@@ -62,18 +71,34 @@ impl Run for Bash {
     }
 }
 
-async fn run(command: &str, time: Duration, background: bool, context: &Context) -> Output {
+/// How a command is to run.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    time: Duration,
+    background: bool,
+    /// Outside the sandbox.
+    unbound: bool,
+}
+
+async fn run(command: &str, how: How, context: &Context) -> Output {
     if command.contains('\0') {
         return Output::error("The command holds a NUL byte, which no command can.");
     }
+    let sandbox = context.sandbox.as_ref();
+    if how.unbound && sandbox.is_some_and(|sandbox| !sandbox.may_leave) {
+        return Output::error(
+            "Commands run in the sandbox here: the settings do not allow `dangerouslyDisableSandbox`.",
+        );
+    }
+    let sandbox = sandbox.filter(|_| !how.unbound);
     let id = context.jobs.next_id();
     let left = Left::of(&context.temp, &id);
-    let order = order(command, &id, &left, context);
+    let order = order(command, &id, &left, sandbox, context);
     let held = match context.jobs.start(id, command, &order) {
         Ok(held) => held,
         Err(why) => return Output::error(format!("The command could not be started: {why}.")),
     };
-    if background {
+    if how.background {
         let entry = held.let_live();
         return Output::text(format!(
             "{} Its output goes to {}.",
@@ -82,9 +107,9 @@ async fn run(command: &str, time: Duration, background: bool, context: &Context)
         ));
     }
     let job = held.entry.job.clone();
-    let Ok(status) = timeout(time, job.ended()).await else {
+    let Ok(status) = timeout(how.time, job.ended()).await else {
         let entry = held.let_live();
-        let seconds = time.as_secs_f32();
+        let seconds = how.time.as_secs_f32();
         let text = shown(&job.output.text());
         return Output::text(format!(
             "{text}\n[After {seconds} s it still runs. {}]",
@@ -101,6 +126,9 @@ async fn run(command: &str, time: Duration, background: bool, context: &Context)
         job.gone().await;
     }
     let text = shown(&job.output.text());
+    if status.ended != Ended::Exited(0) {
+        notes.extend(sandbox.and_then(|sandbox| met(&text, &sandbox.binding)));
+    }
     report(&status.ended, &text, &notes)
 }
 
@@ -121,6 +149,25 @@ fn report(ended: &Ended, text: &str, notes: &[String]) -> Output {
     } else {
         Output::text(text)
     }
+}
+
+/// What the sandbox keeps as it is, where a command's words sound as if it had met that: the
+/// system's own words do not say why a file is read-only or busy.
+fn met(text: &str, binding: &Binding) -> Option<String> {
+    let words = ["Read-only file system", "resource busy", "EROFS", "EBUSY"];
+    binding.means.as_ref()?;
+    let kept = binding.kept.iter();
+    let kept: Vec<String> = kept
+        .filter(|one| one.how == Hold::ReadOnly)
+        .map(|one| one.path.display().to_string())
+        .collect();
+    let is_met = !kept.is_empty() && words.iter().any(|word| text.contains(word));
+    is_met.then(|| {
+        format!(
+            "The sandbox keeps these as they are: {}. If they must change, tell the user.",
+            kept.join(", ")
+        )
+    })
 }
 
 fn in_background(entry: &Entry) -> String {
@@ -241,7 +288,13 @@ const UNATTENDED: [(&str, &str); 7] = [
     ("NO_COLOR", "1"),
 ];
 
-fn order(command: &str, id: &str, left: &Left, context: &Context) -> Order {
+fn order(
+    command: &str,
+    id: &str,
+    left: &Left,
+    sandbox: Option<&Sandbox>,
+    context: &Context,
+) -> Order {
     let state = context.shell.state().unwrap_or_default();
     let mut line: Vec<OsString> = shell().map(OsString::from).into();
     line.extend(["-c".into(), WRAPPER.into(), "bash".into(), state.into()]);
@@ -250,7 +303,7 @@ fn order(command: &str, id: &str, left: &Left, context: &Context) -> Order {
         left.folder.clone().into(),
         command.into(),
     ]);
-    if let Some(sandbox) = &context.sandbox {
+    if let Some(sandbox) = sandbox {
         line = sandbox.binding.wrap(&sandbox.program, line);
     }
     let mut env: Vec<(String, OsString)> = UNATTENDED
@@ -267,6 +320,7 @@ fn order(command: &str, id: &str, left: &Left, context: &Context) -> Order {
             file: Some(file(id, context)),
             file_cap: FILE_CAP,
         },
+        unmade: sandbox.map_or_else(Vec::new, |sandbox| sandbox.binding.unmade.clone()),
     }
 }
 

@@ -76,6 +76,8 @@ impl Context {
 pub struct Sandbox {
     pub program: PathBuf,
     pub binding: Binding,
+    /// Whether a call may ask to run outside of it. Whoever decides on calls decides on that too.
+    pub may_leave: bool,
 }
 
 /// What shell commands leave for the next one: the file with the variables that the last one

@@ -32,6 +32,8 @@ pub struct Order {
     pub env: Vec<(String, OsString)>,
     /// How its output is kept.
     pub keeper: Keeper,
+    /// Files that it must not leave behind.
+    pub unmade: Vec<PathBuf>,
 }
 
 /// How a command ended.
@@ -116,7 +118,7 @@ impl Launcher {
     fn spawn(&self, order: &Order, marker: &str) -> io::Result<Child> {
         let mut command = Command::new(&self.warden);
         command
-            .arg(crate::warden::ROLE)
+            .args(crate::warden::arguments(&order.unmade))
             .args(&order.command)
             .current_dir(&order.cwd)
             .env(MARKER, marker)

@@ -5,7 +5,8 @@
 //! the leash. When gaffer lets go of the leash, by will or by dying, the warden ends all that is
 //! below it and then itself. Its standard input is the leash, its standard output carries one
 //! line, the status of the command and whether it left anything running, and its standard error
-//! is the command's output.
+//! is the command's output. When nothing is left below it, it takes away the files that a command
+//! must not leave behind.
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,27 +29,56 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a command under watch. Answers the exit code of the warden itself.
 pub fn main(mut command: impl Iterator<Item = OsString>) -> u8 {
-    let Some(program) = command.next() else {
+    let count = command
+        .next()
+        .and_then(|count| count.to_str()?.parse().ok());
+    let unmade: Vec<PathBuf> = command
+        .by_ref()
+        .take(count.unwrap_or_default())
+        .map(PathBuf::from)
+        .collect();
+    let (Some(_), Some(program)) = (count, command.next()) else {
         return 2;
     };
     // A session of its own has no terminal: nothing below can ask the user for a password there,
     // and an interrupt typed at the terminal is gaffer's to hear. A failure means that it has one.
     let _ = setsid();
-    let told = match start(&program, command) {
+    let told = match start(&program, command, unmade.clone()) {
         Ok(child) => watch(child),
         Err(why) => format!("error {why}\n"),
     };
+    take_away(&unmade);
     tell(&told);
     // The command has ended; what it left behind lives on until it ends or the leash is let go.
     while let Ok(Some(_)) | Err(Errno::INTR) = wait(WaitOptions::empty()) {}
+    take_away(&unmade);
     0
+}
+
+/// What the warden was given along with its command.
+pub(crate) fn arguments(unmade: &[PathBuf]) -> Vec<OsString> {
+    let mut args: Vec<OsString> = vec![ROLE.into(), unmade.len().to_string().into()];
+    args.extend(unmade.iter().map(OsString::from));
+    args
+}
+
+/// A file that was not there before the command, and that nobody else makes.
+fn take_away(unmade: &[PathBuf]) {
+    for path in unmade {
+        let gone = std::fs::remove_file(path).or_else(|_| std::fs::remove_dir_all(path));
+        drop(gone);
+    }
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "the warden is how processes are started"
 )]
-fn start(program: &OsStr, args: impl Iterator<Item = OsString>) -> Result<Pid, String> {
+fn start(
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+    unmade: Vec<PathBuf>,
+) -> Result<Pid, String> {
     set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))?;
     let output = || {
         std::io::stderr()
@@ -67,7 +98,7 @@ fn start(program: &OsStr, args: impl Iterator<Item = OsString>) -> Result<Pid, S
         .spawn()
         .map_err(|error| error.to_string())?;
     // From here on nothing is started any more, so threads do no harm.
-    std::thread::spawn(hold_leash);
+    std::thread::spawn(move || hold_leash(&unmade));
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| "no process id".to_owned())
 }
@@ -111,7 +142,7 @@ fn tell(line: &str) {
 }
 
 /// Blocks until gaffer lets go, then ends everything.
-fn hold_leash() {
+fn hold_leash(unmade: &[PathBuf]) {
     let mut byte = [0];
     let mut stdin = std::io::stdin();
     loop {
@@ -122,6 +153,7 @@ fn hold_leash() {
         }
     }
     end_all();
+    take_away(unmade);
     std::process::exit(0);
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct SandboxSettings {
     pub(crate) network: Option<bool>,
     /// Further folders that commands may write, such as a build tool's cache.
     pub(crate) allow_write: Vec<PathBuf>,
+    /// Whether a command may ask to run outside the sandbox.
+    pub(crate) allow_unsandboxed_commands: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

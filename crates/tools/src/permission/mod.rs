@@ -44,6 +44,8 @@ pub struct Policy {
     pub home: PathBuf,
     /// Whether its shell commands run in a sandbox.
     pub sandboxed: bool,
+    /// Whether a shell command may ask to run outside the sandbox.
+    pub may_leave: bool,
     /// Whether there is nobody to ask.
     pub headless: bool,
     /// The agent above: what is denied there is denied here.
@@ -74,6 +76,7 @@ impl Policy {
             roots,
             home,
             sandboxed: false,
+            may_leave: false,
             headless: false,
             ceiling: None,
         }
@@ -102,6 +105,7 @@ impl Policy {
             },
             home: self.home.clone(),
             sandboxed: role.sandboxed,
+            may_leave: self.may_leave,
             headless: self.headless,
             ceiling: Some(Arc::clone(self)),
         }
@@ -150,6 +154,9 @@ impl Policy {
             }),
             _ => None,
         };
+        if judge.as_ref().is_some_and(Judge::must_stay) {
+            return Decision::new(Outcome::Deny, Reason::MustStay);
+        }
         if mode == Mode::Plan && !is_reading(subject, request, judge.as_ref()) {
             return Decision::new(Outcome::Deny, Reason::Mode(mode));
         }

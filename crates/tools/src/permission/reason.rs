@@ -45,6 +45,10 @@ pub enum Reason {
     Unasked,
     /// It runs in the sandbox.
     Sandboxed,
+    /// It asks to run outside the sandbox.
+    Leaves,
+    /// It asks to run outside the sandbox, and nothing may.
+    MustStay,
     /// The mode says so.
     Mode(Mode),
     /// It writes where nothing is approved unasked.
@@ -89,6 +93,10 @@ impl fmt::Display for Reason {
             Self::ReadOnly => f.write_str("It only reads."),
             Self::Unasked => f.write_str("It needs no permission."),
             Self::Sandboxed => f.write_str("It runs in the sandbox."),
+            Self::Leaves => f.write_str("It would run outside the sandbox."),
+            Self::MustStay => f.write_str(
+                "Commands stay in the sandbox: the user's settings do not set `sandbox.allowUnsandboxedCommands`.",
+            ),
             Self::Mode(Mode::Plan) => f.write_str("Nothing is written in the mode plan."),
             Self::Mode(mode) => write!(f, "The mode {mode} allows it."),
             Self::Protected(path) => write!(

@@ -158,7 +158,8 @@ fn shell(request: &Request<'_>, home: &Path, roots: &[PathBuf]) -> Result<Shell,
         trace: Trace::of(&script, request.cwd, home, roots),
         watched: script.watched(),
         script,
-        leaves_sandbox: leaves.is_some_and(|leaves| *leaves != Value::Bool(false)),
+        leaves_sandbox: leaves
+            .is_some_and(|leaves| !matches!(leaves, Value::Null | Value::Bool(false))),
     })
 }
 

@@ -8,7 +8,7 @@ use super::readonly::only_reads;
 use super::reason::Reason;
 use super::request::{Request, Shell};
 use super::rule::{Rule, Specifier};
-use super::source::{Kind, Ruled};
+use super::source::{Kind, Level, Ruled};
 use super::touch::{Touch, is_edit};
 use super::{Policy, command};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Judge<'_> {
         if let Some(ruled) = rules.find(|ruled| is_whole(&ruled.rule)) {
             return Ok(allowed(ruled, &script.text));
         }
-        if self.policy.sandboxed && !self.shell.leaves_sandbox {
+        if self.policy.sandboxed && !self.leaves() {
             return Ok(Reason::Sandboxed);
         }
         if let Some(why) = script.unclear {
@@ -50,12 +50,29 @@ impl Judge<'_> {
         let mut reason = Reason::ReadOnly;
         for (place, part) in script.parts.iter().enumerate() {
             let by = self.part_allows(place, part)?;
+            if self.leaves() && matches!(by, Reason::Mode(_)) {
+                return Err(Reason::Leaves);
+            }
             // Of several reasons a rule says most, then the mode.
             if !matches!(by, Reason::ReadOnly) && !matches!(reason, Reason::Rule { .. }) {
                 reason = by;
             }
         }
-        Ok(reason)
+        // Outside the sandbox nothing runs that nobody has spoken of.
+        match reason {
+            Reason::ReadOnly if self.leaves() => Err(Reason::Leaves),
+            reason => Ok(reason),
+        }
+    }
+
+    /// Whether the command asks to run outside the sandbox that it would have.
+    fn leaves(&self) -> bool {
+        self.policy.sandboxed && self.shell.leaves_sandbox
+    }
+
+    /// Whether it asks for that and may not, in whatever mode.
+    pub(super) fn must_stay(&self) -> bool {
+        self.leaves() && !self.policy.chain().all(|policy| policy.may_leave)
     }
 
     /// Whether every part only reads.
@@ -187,7 +204,15 @@ impl Judge<'_> {
 
     fn rules(&self, tool: &'static str) -> impl Iterator<Item = &Ruled> {
         let rules = self.policy.allow.iter();
-        rules.filter(move |ruled| ruled.rule.tool == tool)
+        // A project can be anybody's: it does not let its own commands out.
+        let leaves = self.leaves();
+        let counts = move |ruled: &&Ruled| {
+            let level = ruled.source.level;
+            !leaves || !matches!(level, Level::Project | Level::Local | Level::Role)
+        };
+        rules
+            .filter(move |ruled| ruled.rule.tool == tool)
+            .filter(counts)
     }
 }
 

@@ -96,6 +96,7 @@ fn the_table_holds() {
             match flag {
                 "sandboxed" => policy.sandboxed = true,
                 "headless" => policy.headless = true,
+                "leaving" => policy.may_leave = true,
                 _ => panic!("line {number}: {flag}"),
             }
         }
