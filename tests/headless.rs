@@ -291,6 +291,48 @@ fn commands_run_in_the_sandbox_unless_it_is_off() {
 }
 
 #[test]
+fn a_command_leaves_the_sandbox_only_where_the_user_lets_it() {
+    let place = Place::new();
+    let command = "make -s";
+    let script = format!(
+        "agents: [{{ steps: [{{ calls: [{{ tool: Bash, input: {{ command: '{command}', dangerouslyDisableSandbox: true }} }}] }}, {{ say: Done. }}] }}]"
+    );
+    place.write("bin/make", "#!/bin/sh\necho x > ../escaped\n");
+    let make = place.root.path().join("bin/make");
+    let mut mode = std::fs::metadata(&make).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    std::fs::set_permissions(&make, mode).unwrap();
+    let bypass = ["--permission-mode", "bypassPermissions"];
+    let rule = ["--allowed-tools", "Bash(make *)"];
+    let lets = r#"{"sandbox": {"allowUnsandboxedCommands": true}}"#;
+    let rows: [(&str, &str, &[&str], bool); 6] = [
+        ("{}", "{}", &bypass, false),
+        ("{}", lets, &bypass, false),
+        (lets, "{}", &[], false),
+        (lets, r#"{"permissions": {"allow": ["Bash"]}}"#, &[], false),
+        (lets, "{}", &rule, true),
+        (lets, "{}", &bypass, true),
+    ];
+    for (user, project, args, escapes) in rows {
+        let escaped = place.root.path().join("escaped");
+        drop(std::fs::remove_file(&escaped));
+        place.write("home/.gaffer/settings.json", user);
+        place.write("project/.gaffer/settings.json", project);
+        let mut command = place.scripted(&script, &[&["-p", "go"], args].concat());
+        let path = std::env::var("PATH").unwrap_or_default();
+        let bin = place.root.path().join("bin");
+        command.env("PATH", format!("{}:{path}", bin.display()));
+        let ran = run(command);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(
+            escaped.exists(),
+            escapes,
+            "{user} {project} {args:?}: {ran:?}"
+        );
+    }
+}
+
+#[test]
 fn other_folders_are_opened_only_when_added() {
     let place = Place::new();
     let more = place

@@ -12,7 +12,7 @@ struct Need {
     why: &'static str,
 }
 
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 7] = [
     Need {
         program: "git",
         packages: &["git"],
@@ -37,12 +37,17 @@ const NEEDS: [Need; 6] = [
     Need {
         program: "setsid",
         packages: &["util-linux"],
-        why: "tests start processes that leave their session",
+        why: "tests start processes that leave their session or give up rights",
     },
     Need {
         program: "python3",
         packages: &["python3-minimal"],
         why: "the sandbox is tried with sockets that a shell cannot make",
+    },
+    Need {
+        program: "bwrap",
+        packages: &["bubblewrap"],
+        why: "the sandbox falls back to it where namespaces are refused",
     },
 ];
 

@@ -6,6 +6,7 @@ use crate::permission::{Decision, Denial, Kind, Level, Policy, Request, Rule, Ru
 use crate::question::Questions;
 use crate::tool::{Run, Tool};
 use gaffer_protocol::AgentId;
+use gaffer_workspace::fence::destination;
 use serde_json::Value;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -67,14 +68,14 @@ impl Guard {
         if tool.spec().name == Bash::NAME && input.get("command").is_none_or(Value::is_null) {
             return None;
         }
-        let paths = paths(input, context);
+        let paths = self.paths(tool, input, context);
         let request = |request: &Request<'_>| self.policy().decide(request);
         Some(with_request(tool, input, context, &paths, request))
     }
 
     /// Rules that would let a call run unasked.
     pub(crate) fn suggest(&self, tool: &dyn Tool, input: &Value, context: &Context) -> Vec<Rule> {
-        let paths = paths(input, context);
+        let paths = self.paths(tool, input, context);
         let suggest = |request: &Request<'_>| self.policy().suggest(request);
         with_request(tool, input, context, &paths, suggest)
     }
@@ -111,6 +112,21 @@ impl Guard {
         changed.allow.extend(ruled);
         *policy = Arc::new(changed);
     }
+
+    /// The files that a call names, as they really are: rules are not fooled by links.
+    fn paths(&self, tool: &dyn Tool, input: &Value, context: &Context) -> Vec<PathBuf> {
+        let cwd = context.cwd.get();
+        if tool.spec().name == Bash::NAME {
+            let command = input.get("command").and_then(Value::as_str);
+            let written = self.policy().writes(command.unwrap_or_default(), &cwd);
+            return written.iter().map(|path| destination(path)).collect();
+        }
+        let named = PATHS
+            .iter()
+            .filter_map(|member| input.get(member)?.as_str());
+        let located = named.filter_map(|path| context.fence.locate(&cwd, path).ok());
+        located.map(|fenced| fenced.path()).collect()
+    }
 }
 
 fn with_request<T>(
@@ -130,11 +146,86 @@ fn with_request<T>(
     })
 }
 
-/// The files that a call names, as they really are: rules are not fooled by links.
-fn paths(input: &Value, context: &Context) -> Vec<PathBuf> {
-    let named = PATHS
-        .iter()
-        .filter_map(|member| input.get(member)?.as_str());
-    let located = named.filter_map(|path| context.fence.locate(&context.cwd.get(), path).ok());
-    located.map(|fenced| fenced.path()).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::erase;
+    use crate::permission::{Mode, Outcome};
+    use serde_json::json;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    /// A project with links into a folder that must not be edited.
+    fn place() -> (tempfile::TempDir, Context, Guard) {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let project = root.join("project");
+        for folder in ["project/secret/inner", "project/sub", "outside", "tmp"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink("secret", project.join("link")).unwrap();
+        symlink("secret/new", project.join("dangling")).unwrap();
+        symlink("dangling", project.join("twice")).unwrap();
+        symlink("../secret/inner", project.join("sub/deep")).unwrap();
+        symlink("../outside", project.join("out")).unwrap();
+        let mut policy = Policy::new(Mode::AcceptEdits, vec![project.clone()], root.join("home"));
+        policy.sandboxed = true;
+        policy.deny = ["Edit(/secret/**)", "Edit(//**/outside/**)"]
+            .map(|text| Ruled {
+                rule: Rule::parse_for(Kind::Deny, text).unwrap(),
+                source: Source::new(Level::Project, &project),
+            })
+            .into();
+        let tmp = root.join("tmp");
+        let context = Context::in_folder(&project, &tmp, &tmp, Path::new("/none"));
+        (temp, context, Guard::new(Arc::new(policy)))
+    }
+
+    #[test]
+    fn what_a_command_writes_is_followed_through_links() {
+        let (_temp, context, guard) = place();
+        let check = |command: &str| {
+            let input = json!({ "command": command });
+            let decision = guard.decide(&*erase(Bash), &input, &context).unwrap();
+            match decision.outcome {
+                Outcome::Allow => Ok(()),
+                _ => Err(decision.reason.to_string()),
+            }
+        };
+        for denied in [
+            "echo x > secret/a",
+            "echo x > link/a",
+            "echo x >> ./sub/../link/a",
+            "make | tee link/a",
+            "echo x > dangling",
+            "touch twice",
+            "touch sub/deep/../a",
+            "cd sub && rm ../link/a",
+            "cd sub/deep && touch b",
+            "cp a link",
+            "mv -t link a",
+            "cp --target-directory=link a",
+            "sed -i s/a/b/ link/a",
+            "sed -Ei s/a/b/ link/a",
+            "sed --in-place s/a/b/ link/a",
+            "dd if=/dev/zero of=link/a",
+            "sort -o link/a b",
+            "curl -olink/a http://x.example",
+            "rm -rf secret",
+            "ln -s b link/c",
+            "echo x > out/file",
+            "cp a ../outside/",
+        ] {
+            let why = check(denied).expect_err(denied);
+            assert!(why.contains("The deny rule `Edit("), "{denied}: {why}");
+        }
+        for allowed in [
+            "echo x > sub/a",
+            "cat link/a > sub/b",
+            "cd sub && touch ../a",
+            "sed s/i/j/ link/a",
+        ] {
+            assert_eq!(check(allowed), Ok(()), "{allowed}");
+        }
+    }
 }

@@ -132,6 +132,33 @@ impl Fence {
     }
 }
 
+/// Where a path leads, for rules that speak of it; nothing is opened by it. What leads through a
+/// link to nothing leads where the link says.
+pub fn destination(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // More links than this no system follows.
+    for _ in 0..40 {
+        if let Ok(resolved) = resolve(&path) {
+            return resolved;
+        }
+        let Some((above, link)) = dangling(&path) else {
+            return path;
+        };
+        path = above.join(link);
+    }
+    path
+}
+
+/// The folder that a link to nothing lies in, and what the link says with the rest of the path.
+fn dangling(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let above = path
+        .ancestors()
+        .find(|above| above.symlink_metadata().is_ok())?;
+    let mut link = above.read_link().ok()?;
+    link.extend(path.strip_prefix(above).ok()?);
+    Some((above.parent()?.to_owned(), link))
+}
+
 /// A path without links and dots. The part that does not exist is kept by name.
 fn resolve(path: &Path) -> Result<PathBuf, FenceError> {
     let mut missing: Vec<OsString> = Vec::new();

@@ -301,14 +301,15 @@ impl Policy {
         Ok(ruled.binds(&subject, &[], &ground).is_some())
     }
 
-    /// The files that a shell command would write, as far as its text tells. Whoever can look at
+    /// The files that a shell command would write, as far as its text tells, with links and `..`
+    /// in them. Whoever can look at
     /// the disk follows their links and gives them back in [`Request::paths`].
     pub fn writes(&self, command: &str, cwd: &Path) -> Vec<PathBuf> {
         let script = command::Script::parse(command);
         let trace = touch::Trace::of(&script, cwd, &self.home, &self.roots);
         let mut paths: Vec<PathBuf> = trace
             .writes()
-            .filter_map(|touch| touch.path.clone())
+            .filter_map(|touch| touch.raw.clone())
             .collect();
         paths.sort();
         paths.dedup();

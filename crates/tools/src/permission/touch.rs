@@ -27,8 +27,10 @@ const READERS: [&str; 44] = [
 pub(super) struct Touch {
     /// The part's place among the parts.
     pub(super) part: usize,
-    /// Nothing where it is known only when the command runs.
+    /// By its text alone; nothing where it is known only when the command runs.
     pub(super) path: Option<PathBuf>,
+    /// The same with its `..` left in: behind a link they lead elsewhere than the text says.
+    pub(super) raw: Option<PathBuf>,
     pub(super) writes: bool,
     /// By a redirection.
     pub(super) redirected: bool,
@@ -57,9 +59,10 @@ impl Trace {
                 .at_home
                 .push(!folders.lost && folders.known.iter().all(is_inside));
             let mut note = |paths: Vec<Option<PathBuf>>, writes, redirected| {
-                trace.touches.extend(paths.into_iter().map(|path| Touch {
+                trace.touches.extend(paths.into_iter().map(|raw| Touch {
                     part: place,
-                    path,
+                    path: raw.as_ref().map(|raw| absolute(raw, Path::new("/"))),
+                    raw,
                     writes,
                     redirected,
                 }));
@@ -72,11 +75,19 @@ impl Trace {
                 let writes = redirect.flow == Flow::Writes;
                 note(folders.places(&redirect.target), writes, true);
             }
-            for (word, writes) in touched(part) {
-                let paths = match word {
-                    Some(word) => folders.places(word),
+            for Named {
+                word,
+                below,
+                writes,
+            } in touched(part)
+            {
+                let mut paths = match word {
+                    Some(word) => folders.places(&word),
                     None => vec![None],
                 };
+                for path in paths.iter_mut().flatten() {
+                    path.extend(&below);
+                }
                 note(paths, writes, false);
             }
             trace.entered.extend(folders.follow(part.deepest()));
@@ -99,7 +110,7 @@ struct Folders<'a> {
 }
 
 impl Folders<'_> {
-    /// Every path that a word may stand for.
+    /// Every path that a word may stand for, with its `..` left in.
     fn places(&self, word: &Word) -> Vec<Option<PathBuf>> {
         let text = word.text.as_str();
         // `.*` may be `.git`.
@@ -109,15 +120,13 @@ impl Folders<'_> {
         }
         if word.raw.starts_with('~') {
             let below = text.strip_prefix("~/").or((text == "~").then_some(""));
-            return vec![below.map(|below| absolute(Path::new(below), self.home))];
+            return vec![below.map(|below| self.home.join(below))];
         }
         if text.starts_with('/') {
-            return vec![Some(absolute(Path::new(text), Path::new("/")))];
+            return vec![Some(PathBuf::from(text))];
         }
         let known = self.known.iter();
-        let mut places: Vec<_> = known
-            .map(|folder| Some(absolute(Path::new(text), folder)))
-            .collect();
+        let mut places: Vec<_> = known.map(|folder| Some(folder.join(text))).collect();
         if self.lost {
             places.push(None);
         }
@@ -146,7 +155,8 @@ impl Folders<'_> {
         };
         let mut new = Vec::new();
         for place in places {
-            match place {
+            // The shell goes up by the text, not by where links lead.
+            match place.map(|place| absolute(&place, Path::new("/"))) {
                 Some(place) if self.known.len() < MOST_FOLDERS => {
                     if !self.known.contains(&place) {
                         self.known.push(place.clone());
@@ -160,38 +170,155 @@ impl Folders<'_> {
     }
 }
 
-/// The arguments of a part that name files, and whether these are written; nothing for a file that is
-/// named elsewhere.
-fn touched(part: &Part) -> Vec<(Option<&Word>, bool)> {
-    let mut touched: Vec<(Option<&Word>, bool)> = Vec::new();
+/// A file that an argument names.
+struct Named {
+    /// Nothing for a file that is named elsewhere.
+    word: Option<Word>,
+    /// A name in the folder that the word names.
+    below: Option<String>,
+    writes: bool,
+}
+
+impl Named {
+    fn new(word: &Word, writes: bool) -> Self {
+        Self {
+            word: Some(word.clone()),
+            below: None,
+            writes,
+        }
+    }
+}
+
+/// The arguments of a part that name files.
+fn touched(part: &Part) -> Vec<Named> {
     let level = part.deepest();
     let Some((name, rest)) = level.words.split_first() else {
-        return touched;
+        return Vec::new();
     };
     let name = base_name(&name.text);
     let operands = || rest.iter().filter(|word| !word.text.starts_with('-'));
     if name == "sed" {
-        let in_place = rest.iter().any(|word| word.text.starts_with("-i"));
+        let in_place = rest.iter().any(|word| is_in_place(&word.text));
         let files: Vec<&Word> = match sed::parse(rest) {
             Some(sed) => sed.files,
             None => operands().collect(),
         };
-        touched.extend(files.iter().map(|word| (Some(*word), false)));
-        if in_place {
-            touched.extend(files.iter().map(|word| (Some(*word), true)));
-        }
-        return touched;
+        let kinds: &[bool] = if in_place { &[false, true] } else { &[false] };
+        let named = |writes: &bool| files.iter().map(|word| Named::new(word, *writes)).collect();
+        return kinds
+            .iter()
+            .flat_map(|writes| -> Vec<_> { named(writes) })
+            .collect();
     }
+    let mut touched = Vec::new();
     if READERS.contains(&name) {
-        touched.extend(operands().map(|word| (Some(word), false)));
+        touched.extend(operands().map(|word| Named::new(word, false)));
     }
     if WRITERS.contains(&name) {
-        touched.extend(operands().map(|word| (Some(word), true)));
+        touched.extend(operands().map(|word| Named::new(word, true)));
+        touched.extend(inside(name, rest));
         if level.more {
-            touched.push((None, true));
+            touched.push(Named {
+                word: None,
+                below: None,
+                writes: true,
+            });
         }
     }
+    touched.extend(
+        outputs(name, rest)
+            .iter()
+            .map(|word| Named::new(word, true)),
+    );
     touched
+}
+
+/// `-i`, also among other letters, and `--in-place`, also cut short.
+fn is_in_place(option: &str) -> bool {
+    match (option.strip_prefix("--"), option.strip_prefix('-')) {
+        (Some(long), _) => {
+            let name = long.split_once('=').map_or(long, |(name, _)| name);
+            !name.is_empty() && "in-place".starts_with(name)
+        }
+        (None, Some(letters)) => letters
+            .chars()
+            .take_while(|c| !matches!(c, 'e' | 'f'))
+            .any(|c| c == 'i'),
+        (None, None) => false,
+    }
+}
+
+/// What copying and moving makes in a folder: files with the names of what is copied.
+fn inside(name: &str, rest: &[Word]) -> Vec<Named> {
+    if !["cp", "install", "ln", "mv", "rsync"].contains(&name) {
+        return Vec::new();
+    }
+    let mut sources: Vec<&Word> = rest
+        .iter()
+        .filter(|word| !word.text.starts_with('-'))
+        .collect();
+    let given = rest.iter().position(|word| word.text == "-t");
+    let given = given.and_then(|place| rest.get(place + 1));
+    let given = given.cloned().or_else(|| value(rest, "--target-directory"));
+    let folder = given.or_else(|| sources.pop().cloned());
+    let Some(folder) = folder else {
+        return Vec::new();
+    };
+    let named = |source: &Word| {
+        let name = Path::new(&source.text).file_name()?;
+        Some(Named {
+            word: Some(folder.clone()),
+            below: Some(name.to_string_lossy().into_owned()),
+            writes: true,
+        })
+    };
+    let mut all: Vec<Named> = sources.into_iter().filter_map(named).collect();
+    all.push(Named::new(&folder, true));
+    all
+}
+
+/// Options that name a file to write, by program: a letter and a long name.
+const OUTPUTS: [(&str, &str, &str); 4] = [
+    ("curl", "-o", "--output"),
+    ("sort", "-o", "--output"),
+    ("tree", "-o", "--output"),
+    ("wget", "-O", "--output-document"),
+];
+
+/// Files to write that stand in options.
+fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
+    if name == "dd" {
+        return value(rest, "of").into_iter().collect();
+    }
+    let Some((_, letter, long)) = OUTPUTS.iter().find(|row| row.0 == name) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Word> = value(rest, long).into_iter().collect();
+    for (place, word) in rest.iter().enumerate() {
+        if word.text == *long || word.text == *letter {
+            found.extend(rest.get(place + 1).cloned());
+        } else if let Some(file) = word.text.strip_prefix(letter) {
+            found.push(cut(word, file));
+        }
+    }
+    found
+}
+
+/// What stands behind `name=`.
+fn value(rest: &[Word], name: &str) -> Option<Word> {
+    rest.iter().find_map(|word| {
+        let value = word.text.strip_prefix(name)?.strip_prefix('=')?;
+        Some(cut(word, value))
+    })
+}
+
+/// A part of a word.
+fn cut(word: &Word, text: &str) -> Word {
+    Word {
+        raw: text.to_owned(),
+        text: text.to_owned(),
+        ..word.clone()
+    }
 }
 
 /// Whether a redirection goes to nothing, or to where output goes anyway.
