@@ -107,6 +107,7 @@ async fn writes_stay_in_the_folders_they_belong_to() {
         "setsid sh -c 'touch ../outside/late'",
         "python3 -c 'open(\"../outside/file\", \"w\")'",
         "mount --bind ../outside . ",
+        "mknod disk b 7 0",
         "echo x > $HOME/.gaffer-sandbox-test",
         "echo x > /tmp/gaffer-sandbox-test-$$",
     ];
@@ -146,6 +147,24 @@ async fn the_network_is_there_or_not_by_choice() {
     // Local sockets are left: many tools talk to themselves.
     let unix = "python3 -c 'import socket; socket.socketpair(); print(\"fine\")'";
     assert!(off.run(unix).await.0.contains("fine"));
+}
+
+/// Not held, and said so: whoever relies on it must know.
+#[tokio::test]
+async fn reading_and_sockets_with_a_path_are_free() {
+    let place = Place::new(false);
+    let socket = place.temp.path().join("outside/socket");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert!(
+        place
+            .run("cat ../outside/file")
+            .await
+            .0
+            .contains("untouched")
+    );
+    let connect = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"../outside/socket\"); print(\"fine\")'";
+    assert!(place.run(connect).await.0.contains("fine"));
+    drop(listener);
 }
 
 #[tokio::test]

@@ -118,11 +118,12 @@ async fn what_runs_later_stays_as_it_is() {
 
 #[tokio::test]
 async fn work_goes_on_as_usual() {
-    const WORK: [&str; 12] = [
+    const WORK: [&str; 13] = [
         "echo two > file && git commit -qam two && git log --oneline | wc -l",
         "git checkout -q -b topic && echo 3 > file && git commit -qam three && git checkout -q main && git merge -q topic",
         "echo 4 > file; git stash -q && git stash pop -q && git checkout -q file",
         "git tag v1 && git branch x && git branch -D x && git repack -adq && git fsck",
+        "git branch -q y && git checkout -q -b z --track y && git checkout -q main",
         "git init -q sub/new && git -C sub/new config user.name x",
         "git clone -q . sub/copy && git -C sub/copy log --oneline",
         "git reset -q --hard HEAD~1 && git clean -fdq sub",
@@ -152,6 +153,26 @@ async fn a_refusal_says_what_is_kept() {
     );
     let (text, _) = place.run("echo no; exit 3").await;
     assert!(!text.contains("The sandbox"), "{text}");
+}
+
+/// Below bubblewrap and in namespaces, too, nothing outlives the agent.
+#[tokio::test]
+async fn whatever_hides_is_ended_with_the_agent() {
+    for means in all_means() {
+        let place = project(means.clone()).await;
+        let hide = "setsid nohup sh -c '(sleep 301 & echo $! > pid1; wait) & sleep 302 & echo $! > pid2; wait' > /dev/null 2>&1 & \
+                    while [ ! -s pid1 ] || [ ! -s pid2 ]; do sleep 0.01; done";
+        let (text, is_error) = place.run(hide).await;
+        assert!(!is_error && text.contains("left running"), "{text}");
+        let project = place.context.cwd.get();
+        let pids = ["pid1", "pid2"].map(|name| {
+            let pid = std::fs::read_to_string(project.join(name)).unwrap();
+            PathBuf::from("/proc").join(pid.trim())
+        });
+        assert!(pids.iter().all(|pid| pid.exists()), "{means:?}");
+        place.context.jobs.end_all().await.unwrap();
+        assert!(pids.iter().all(|pid| !pid.exists()), "{means:?}");
+    }
 }
 
 #[tokio::test]
@@ -266,23 +287,72 @@ async fn where_namespaces_are_refused_it_is_said_once_or_refused() {
     assert!(text.contains("install bubblewrap"), "{text}");
 }
 
+/// A script that runs a file of the project: rules do not see what it does.
+const RUN: &str = "agents: [{ steps: [{ calls: [{ tool: Bash, input: { command: 'sh run.sh' } }] }, { say: Done. }] }]";
+
 #[test]
 fn the_program_keeps_what_runs_later_unless_it_is_given_free() {
     let place = Project::new();
-    let project = place.write("project/.gaffer/settings.json", "{}");
-    let project = project.parent().unwrap().parent().unwrap().to_owned();
-    let made = project.join(".gaffer/new");
-    let script = "agents: [{ steps: [{ calls: [{ tool: Bash, input: { command: 'cd .gaffer; python3 -c \"open(chr(110)+chr(101)+chr(119), chr(119))\"' } }] }, { say: Done. }] }]";
-    let ran = run(place.scripted(script, &["-p", "go"]));
+    place.write("project/.gaffer/settings.json", "{}");
+    place.write(
+        "project/run.sh",
+        "echo x > .gaffer/new; echo x > $HOME/.gaffer/evil; echo x > $HOME/evil; echo x > made",
+    );
+    let ran = run(place.scripted(RUN, &["-p", "go", "--sandbox", "require"]));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!made.exists());
+    let new = place.project().join(".gaffer/new");
+    assert!(place.project().join("made").exists() && !new.exists());
+    // Gaffer's own things are out of reach.
+    assert!(place.home().join(".gaffer").exists());
+    assert!(!place.home().join(".gaffer/evil").exists() && !place.home().join("evil").exists());
     place.write(
         "home/.gaffer/settings.json",
         r#"{"sandbox": {"allowWrite": [".gaffer"]}}"#,
     );
-    let ran = run(place.scripted(script, &["-p", "go"]));
+    let ran = run(place.scripted(RUN, &["-p", "go"]));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(made.exists(), "{ran:?}");
+    assert!(new.exists(), "{ran:?}");
+}
+
+#[test]
+fn in_the_users_home_only_the_agents_own_files_are_free() {
+    let place = Project::new();
+    place.write("project/.gaffer/settings.json", "{}");
+    place.write(
+        "project/run.sh",
+        "echo x > .gaffer/new; echo x > $TMPDIR/a && cat $TMPDIR/a > made",
+    );
+    let mut command = place.scripted(RUN, &["-p", "go"]);
+    command.env("HOME", place.project());
+    let ran = run(command);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(place.project().join("made").exists(), "{ran:?}");
+    assert!(!place.project().join(".gaffer/new").exists());
+}
+
+/// What the documentation says is lost.
+#[tokio::test]
+async fn some_work_with_git_is_refused() {
+    let place = project(Means::Namespace).await;
+    for work in [
+        "git remote add x y",
+        "git worktree add -q sub/tree",
+        "git gc -q",
+        "git branch -m main other-name",
+        "rm -rf .git",
+    ] {
+        assert!(place.run(work).await.1, "{work}");
+    }
+}
+
+/// Not held, and said so; but rules see it where the text names it.
+#[tokio::test]
+async fn what_is_not_there_cannot_be_kept() {
+    let place = Place::new(true);
+    let (text, is_error) = place
+        .run("mkdir .claude && touch .claude/settings.json")
+        .await;
+    assert!(!is_error, "{text}");
 }
 
 #[tokio::test]

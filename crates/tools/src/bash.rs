@@ -126,9 +126,8 @@ async fn run(command: &str, how: How, context: &Context) -> Output {
         job.gone().await;
     }
     let text = shown(&job.output.text());
-    if status.ended != Ended::Exited(0) {
-        notes.extend(sandbox.and_then(|sandbox| met(&text, &sandbox.binding)));
-    }
+    let failed = status.ended != Ended::Exited(0);
+    notes.extend(sandbox.and_then(|sandbox| met(&text, failed, &sandbox.binding)));
     report(&status.ended, &text, &notes)
 }
 
@@ -153,16 +152,18 @@ fn report(ended: &Ended, text: &str, notes: &[String]) -> Output {
 
 /// What the sandbox keeps as it is, where a command's words sound as if it had met that: the
 /// system's own words do not say why a file is read-only or busy.
-fn met(text: &str, binding: &Binding) -> Option<String> {
-    let words = ["Read-only file system", "resource busy", "EROFS", "EBUSY"];
+fn met(text: &str, failed: bool, binding: &Binding) -> Option<String> {
+    const WORDS: [&str; 4] = ["Read-only file system", "resource busy", "EROFS", "EBUSY"];
+    // Git says this and goes on, as when it notes which branch a new one follows.
+    const GIT: &str = "could not write config file";
     binding.means.as_ref()?;
     let kept = binding.kept.iter();
     let kept: Vec<String> = kept
         .filter(|one| one.how == Hold::ReadOnly)
         .map(|one| one.path.display().to_string())
         .collect();
-    let is_met = !kept.is_empty() && words.iter().any(|word| text.contains(word));
-    is_met.then(|| {
+    let is_met = failed && WORDS.iter().any(|word| text.contains(word)) || text.contains(GIT);
+    (is_met && !kept.is_empty()).then(|| {
         format!(
             "The sandbox keeps these as they are: {}. If they must change, tell the user.",
             kept.join(", ")
