@@ -1,5 +1,6 @@
 //! The chores of the workspace, run as `cargo xtask COMMAND`: here the arguments, the work elsewhere.
 
+mod fuzz;
 mod process;
 mod say;
 mod schema;
@@ -21,6 +22,9 @@ Commands:
                     With names: only the tests whose names contain one of them.
   tidy              Checks of the tree that no compiler makes; findings as `path:line: what`.
   bench [NAME…]     Runs the benchmarks in release mode; all arguments go to them.
+  fuzz [TARGET…]    Tries made-up inputs for a while; what fails is kept in fuzz/crashes.
+                    --seconds N for each target (60), --keep adds inputs that reached new code to
+                    fuzz/corpus, which `test` replays; --list shows the targets.
   schema [--check]  Writes docs/script.schema.json; with --check only says whether it is stale.
   help              This text.
 
@@ -28,6 +32,8 @@ Examples:
   cargo xtask test                 before each commit
   cargo xtask test merge_conflict  only the tests with that in their name
   cargo xtask bench --help         what the benchmarks accept
+  cargo xtask fuzz fence --seconds 600
+                                   ten minutes of paths against the fence
   cargo xtask schema --check       in CI, after a change of the script types
 
 Exit codes: 0 all well, 1 something failed or was found, 2 the arguments make no sense.
@@ -75,6 +81,10 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         },
         ("tidy", []) => tidy::run().map_err(Failure::Failed),
         ("bench", names) => bench(names).map_err(Failure::Failed),
+        ("fuzz", words) => {
+            let order = fuzz::Order::read(words).map_err(Failure::Usage)?;
+            fuzz::run(&order).map_err(Failure::Failed)
+        }
         ("schema", []) => schema::write().map_err(Failure::Failed),
         ("schema", [check]) if check == "--check" => schema::check().map_err(Failure::Failed),
         ("tidy" | "schema", _) => {
@@ -118,6 +128,10 @@ mod tests {
         assert_eq!(
             usage(&["schema", "--chekc"]).as_deref(),
             Some("schema: cannot take --chekc")
+        );
+        assert_eq!(
+            usage(&["fuzz", "--seconds", "soon"]).as_deref(),
+            Some("fuzz: --seconds wants a number")
         );
     }
 

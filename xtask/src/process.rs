@@ -4,10 +4,13 @@
     reason = "a developer's tool starts cargo, git and apt-get by itself; this is its one place"
 )]
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// The folder of the workspace, in which every process runs.
 pub(crate) fn root() -> PathBuf {
@@ -24,6 +27,7 @@ pub(crate) struct Invocation {
     program: OsString,
     shown_as: String,
     arguments: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Invocation {
@@ -32,6 +36,7 @@ impl Invocation {
             program: program.into(),
             shown_as: program.to_owned(),
             arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+            variables: Vec::new(),
         }
     }
 
@@ -48,6 +53,12 @@ impl Invocation {
         self
     }
 
+    /// With a variable in its environment.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Runs it with our own input and output.
     pub(crate) fn run(&self) -> Result<(), String> {
         let status = self.command().status();
@@ -60,6 +71,26 @@ impl Invocation {
         let output = output.map_err(|error| self.cannot_start(&error))?;
         self.judge(output.status)?;
         Ok(output.stdout)
+    }
+
+    /// Runs it with all its output in a file, which `look` is called about every few seconds.
+    pub(crate) fn run_into(&self, log: &Path, mut look: impl FnMut()) -> Result<(), String> {
+        let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let other = file.try_clone().map_err(|error| error.to_string())?;
+        let mut command = self.command();
+        command.stdin(Stdio::null()).stdout(file).stderr(other);
+        let mut child = command.spawn().map_err(|error| self.cannot_start(&error))?;
+        let mut looked = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+                return self.judge(status);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            if looked.elapsed() > Duration::from_secs(10) {
+                looked = Instant::now();
+                look();
+            }
+        }
     }
 
     /// Whether it can be started and succeeds; prints nothing.
@@ -90,22 +121,33 @@ impl Invocation {
                 command.env_remove(&name);
             }
         }
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
         command
     }
 }
 
 impl fmt::Display for Invocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.variables {
+            write!(f, "{name}={} ", quoted(value))?;
+        }
         write!(f, "{}", self.shown_as)?;
         for word in &self.arguments {
-            let plain = |c: char| c.is_alphanumeric() || "-_=./:,+@%".contains(c);
-            if !word.is_empty() && word.chars().all(plain) {
-                write!(f, " {word}")?;
-            } else {
-                write!(f, " '{}'", word.replace('\'', r"'\''"))?;
-            }
+            write!(f, " {}", quoted(word))?;
         }
         Ok(())
+    }
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
     }
 }
 
@@ -120,6 +162,8 @@ mod tests {
             .and(&names)
             .to_string();
         assert_eq!(shown, r"cargo test --locked 'it'\''s here' '' a::b");
+        let shown = Invocation::new("sh", &[]).with("WHAT", "a b").to_string();
+        assert_eq!(shown, "WHAT='a b' sh");
     }
 
     #[test]

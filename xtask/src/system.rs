@@ -51,23 +51,40 @@ const NEEDS: [Need; 7] = [
     },
 ];
 
-/// Makes sure that everything in the table is there, by installing it where that is ours to do.
+/// What fuzzing needs beyond that.
+const FUZZING: [Need; 1] = [Need {
+    program: "c++",
+    packages: &["g++"],
+    why: "libFuzzer is compiled with it",
+}];
+
+/// Makes sure that everything for the tests is there, by installing it where that is ours to do.
 pub(crate) fn check() -> Result<(), String> {
-    let absent = missing(&NEEDS, is_in_path);
+    provide(&NEEDS)
+}
+
+/// The same for fuzzing.
+pub(crate) fn check_for_fuzzing() -> Result<(), String> {
+    provide(&FUZZING)
+}
+
+fn provide(needs: &[Need]) -> Result<(), String> {
+    let absent = missing(needs, is_in_path);
     if absent.is_empty() {
         return Ok(());
     }
     if is_in_path("apt-get") && is_root() {
         install(&absent)?;
     }
-    let absent = missing(&NEEDS, is_in_path);
+    let absent = missing(needs, is_in_path);
     for need in &absent {
         say::note(&advice(need));
     }
-    match absent.len() {
-        0 => Ok(()),
-        1 => Err("a program is missing".to_owned()),
-        count => Err(format!("{count} programs are missing")),
+    let names: Vec<&str> = absent.iter().map(|need| need.program).collect();
+    match names.as_slice() {
+        [] => Ok(()),
+        [name] => Err(format!("a program is missing: {name}")),
+        names => Err(format!("programs are missing: {}", names.join(", "))),
     }
 }
 
@@ -152,7 +169,7 @@ mod tests {
 
     #[test]
     fn advice_is_one_line_with_program_reason_and_remedy() {
-        for need in &NEEDS {
+        for need in NEEDS.iter().chain(&FUZZING) {
             let line = advice(need);
             assert_eq!(line.lines().count(), 1);
             assert!(line.contains(need.program) && line.contains(need.why));

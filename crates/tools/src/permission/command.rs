@@ -28,9 +28,11 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn parse(text: &str) -> Self {
+        // Not of the trimmed text: an odd space at its end belongs to the last word for a shell.
+        let is_hidden = text.chars().any(is_odd);
         let text = text.trim();
         let read = Parser::new(text, 0).run();
-        let unclear = match text.chars().any(is_odd) {
+        let unclear = match is_hidden {
             true => Some("it holds characters that cannot be seen"),
             false => read.unclear,
         };

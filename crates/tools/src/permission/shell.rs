@@ -165,7 +165,8 @@ impl Judge<'_> {
 
     fn is_accepted_edit(&self, part: &Part, writes: &[&Touch]) -> bool {
         let mut paths = writes.iter().map(|touch| touch.path.as_deref());
-        part.has_safe_assignments()
+        self.mode == Mode::AcceptEdits
+            && part.has_safe_assignments()
             && is_edit(part.innermost())
             && paths.all(|path| path.is_some_and(|path| self.is_accepted(path)))
             && self.links_allow()

@@ -196,7 +196,13 @@ fn touched(part: &Part) -> Vec<Named> {
         return Vec::new();
     };
     let name = base_name(&name.text);
-    let operands = || rest.iter().filter(|word| !word.text.starts_with('-'));
+    // Behind `--` nothing is an option, whatever it looks like.
+    let end = rest.iter().position(|word| word.text == "--");
+    let (options, behind) = rest.split_at(end.unwrap_or(rest.len()));
+    let operands = || {
+        let before = options.iter().filter(|word| !word.text.starts_with('-'));
+        before.chain(behind.iter().skip(1))
+    };
     if name == "sed" {
         let in_place = rest.iter().any(|word| is_in_place(&word.text));
         let files: Vec<&Word> = match sed::parse(rest) {
