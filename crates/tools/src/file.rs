@@ -75,9 +75,8 @@ fn nearest(context: &Context, path: &str) -> Option<String> {
         .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let folder = context.fence.locate(&context.cwd.get(), parent).ok()?;
-    let names = folder.entries().ok()?;
-    let names = names.iter().map(|name| name.to_string_lossy().into_owned());
-    let close = names
+    let close = names(context, &folder)
+        .into_iter()
         .map(|other| (distance(&name, &other), other))
         .filter(|(distance, _)| *distance <= 2.max(name.chars().count() / 3))
         .min()?;
@@ -86,6 +85,21 @@ fn nearest(context: &Context, path: &str) -> Option<String> {
     } else {
         parent.join(close.1).display().to_string()
     })
+}
+
+/// The names in a folder, without those of files that a rule hides.
+pub(crate) fn names(context: &Context, folder: &Fenced) -> Vec<String> {
+    let (path, cwd) = (folder.path(), context.cwd.get());
+    let policy = context.guard.as_ref().map(|guard| guard.policy());
+    let hiding = policy.and_then(|policy| policy.hiding("Read", &cwd));
+    let entries = folder.entries().unwrap_or_default();
+    let shown = entries.iter().filter(|name| {
+        let hiding = hiding.as_ref();
+        !hiding.is_some_and(|hiding| hiding.hides(&path.join(name)))
+    });
+    shown
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// How many letters must change to make one word the other, whatever their case.

@@ -3,6 +3,7 @@
 use crate::edit::Edit;
 use crate::notebook_edit::NotebookEdit;
 use crate::read::Read;
+use crate::walk::testing::Tree;
 use crate::write::Write;
 use crate::{Context, Run, erase};
 use gaffer_protocol::message::ToolInput;
@@ -132,6 +133,16 @@ async fn what_cannot_be_read_is_said_with_what_is_near() {
             .0
             .contains("longer than 4,096 bytes")
     );
+}
+
+#[tokio::test]
+async fn names_that_a_rule_hides_are_not_told() {
+    let mut tree = Tree::new(&[("a", ""), ("key.pem", "")]);
+    tree.deny(&["Read(key.pem)"]);
+    for (name, want) in [(".", "it holds a."), ("kex.pem", "there is no such file.")] {
+        let (text, _) = tree.call(&*erase(Read), json!({"file_path": name})).await;
+        assert!(text.ends_with(want), "{name}: {text}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::context::Context;
+use crate::permission::Hiding;
 use crate::tool::{Access, Output, Run};
 use crate::walk::{self, Base, BaseKind, Entry, Stop, Visit, Walk};
 use gaffer_workspace::fence::FenceError;
@@ -73,10 +74,12 @@ impl Glob {
             // Nothing deeper than the pattern can match it.
             walk.depth = rest.matches('/').count() + 1;
         }
+        let hiding = walk::hiding(context, Self::NAME, &base);
         let mut all = Findings::default();
         if base.kind == BaseKind::Folder {
             for thread in walk.run(|| Thread {
                 matcher: &matcher,
+                hiding: hiding.as_ref(),
                 findings: Findings::default(),
             }) {
                 all.add(thread.findings);
@@ -139,6 +142,8 @@ impl Found {
 struct Findings {
     files: Vec<Found>,
     total: usize,
+    /// How many files match that a rule hides.
+    hidden: usize,
     /// What is older cannot be shown any more.
     oldest: (i64, u64),
 }
@@ -148,6 +153,7 @@ impl Default for Findings {
         Self {
             files: Vec::new(),
             total: 0,
+            hidden: 0,
             oldest: (i64::MIN, 0),
         }
     }
@@ -157,6 +163,7 @@ impl Findings {
     fn add(&mut self, other: Self) {
         self.files.extend(other.files);
         self.total += other.total;
+        self.hidden += other.hidden;
     }
 
     fn note(&mut self, below: &Path, modified: (i64, u64)) {
@@ -187,12 +194,17 @@ impl Findings {
 /// One thread of a walk.
 struct Thread<'a> {
     matcher: &'a GlobSet,
+    hiding: Option<&'a Hiding<'a>>,
     findings: Findings,
 }
 
 impl Visit for Thread<'_> {
     fn file(&mut self, entry: &Entry<'_>) {
         if !self.matcher.is_match(entry.below) {
+            return;
+        }
+        if self.hiding.is_some_and(|hiding| hiding.hides(entry.path)) {
+            self.findings.hidden += 1;
             return;
         }
         // What is gone by now is not there.
@@ -210,7 +222,7 @@ fn show(input: &GlobInput, base: &Base, mut all: Findings) -> String {
     all.files.sort_unstable_by(Found::order);
     let shown = all.files.len();
     if shown == 0 {
-        return nothing(input, base);
+        return nothing(input, base) + &walk::hidden_note(all.hidden);
     }
     let mut text = String::new();
     for file in &all.files {
@@ -223,7 +235,7 @@ fn show(input: &GlobInput, base: &Base, mut all: Findings) -> String {
             "[{more} more, all older. A narrower pattern or path shows them.]\n"
         ));
     }
-    text
+    text + &walk::hidden_note(all.hidden)
 }
 
 /// Says that nothing was found, and why that may be.

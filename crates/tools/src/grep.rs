@@ -139,8 +139,10 @@ fn grep(input: &GrepInput, context: &Context, stop: &Stop) -> Result<String, Str
     let matcher = pattern::compile(input, style)?;
     let path = input.path.as_deref().filter(|path| !path.is_empty());
     let base = Base::find(context, Path::new(path.unwrap_or(".")))?;
+    let hiding = walk::hiding(context, Grep::NAME, &base);
     let search = Search {
         base: &base,
+        hiding: hiding.as_ref(),
         matcher,
         style,
         stop,
@@ -164,7 +166,7 @@ fn grep(input: &GrepInput, context: &Context, stop: &Stop) -> Result<String, Str
     };
     let page = Page::new(input.offset.unwrap_or(0), limit);
     let mut text = show(&search, &findings, page);
-    text.push_str(&findings.unread_note());
+    text.push_str(&findings.notes());
     Ok(text)
 }
 
@@ -212,10 +214,13 @@ fn nothing(input: &GrepInput, base: &Base, findings: &Findings) -> String {
     if findings.is_binary {
         return format!("{base} is a binary file, which is not searched.");
     }
-    let note = findings.unread_note();
+    let note = findings.notes();
     if findings.searched > 0 {
         let files = counted(findings.searched);
         return format!("No match in {files}.\n{note}");
+    }
+    if findings.hidden > 0 {
+        return format!("No file was searched in {base}.\n{note}");
     }
     let filters = match (&input.glob, &input.kind) {
         (None, None) => "hidden files and what .gitignore names are left out",

@@ -1,7 +1,7 @@
 //! Read: a file with line numbers, an image, or a notebook.
 
 use crate::context::Context;
-use crate::file::{LARGEST, explain, load, locate};
+use crate::file::{LARGEST, explain, load, locate, names};
 use crate::notebook;
 use crate::tool::{Access, Output, Run};
 use base64::Engine;
@@ -57,7 +57,7 @@ fn read(input: &ReadInput, context: &Context) -> Result<Output, String> {
     let explain = |error| explain(context, &input.file_path, error);
     let metadata = fenced.metadata().map_err(explain)?;
     if metadata.is_dir() {
-        return Err(format!("it is a folder; {}", listing(&fenced)));
+        return Err(format!("it is a folder; {}", listing(context, &fenced)));
     }
     if metadata.len() > LARGEST && metadata.is_file() {
         let file = fenced.open().map_err(explain)?;
@@ -201,12 +201,8 @@ fn push_line(out: &mut String, number: usize, line: &[u8]) {
     }
 }
 
-fn listing(folder: &Fenced) -> String {
-    let names = folder.entries().unwrap_or_default();
-    let mut names: Vec<String> = names
-        .iter()
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect();
+fn listing(context: &Context, folder: &Fenced) -> String {
+    let mut names = names(context, folder);
     names.sort();
     let more = names.len().saturating_sub(50);
     names.truncate(50);

@@ -9,6 +9,7 @@ mod tree;
 pub(crate) use tree::{Entry, Visit, Walk, is_version_control};
 
 use crate::context::Context;
+use crate::permission::Hiding;
 use gaffer_workspace::fence::{FenceError, Fenced};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,21 @@ pub(crate) async fn run<T: Send + 'static>(
     let _guard = StopOnDrop(stop.clone());
     let searched = tokio::task::spawn_blocking(move || search(&stop)).await;
     searched.map_err(|why| format!("The search failed: {why}."))?
+}
+
+/// What rules hide from a search; `None` if nothing is.
+pub(crate) fn hiding<'a>(context: &'a Context, tool: &str, base: &'a Base) -> Option<Hiding<'a>> {
+    let policy = context.guard.as_ref()?.policy();
+    policy.hiding(tool, &base.cwd)
+}
+
+/// Says how many files were hidden, so that nobody takes them for files that are not there.
+pub(crate) fn hidden_note(files: usize) -> String {
+    match files {
+        0 => String::new(),
+        1 => "[1 file is hidden by a rule.]\n".to_owned(),
+        files => format!("[{files} files are hidden by a rule.]\n"),
+    }
 }
 
 /// Where a search starts.

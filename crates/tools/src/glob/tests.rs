@@ -157,3 +157,26 @@ async fn links_and_pipes_are_no_files() {
     tree.pipe("pipe");
     assert_eq!(glob(&tree, "**").await, "a\n");
 }
+
+#[tokio::test]
+async fn what_a_rule_hides_is_not_listed() {
+    let mut tree = tree(&["a/.env", "b/a.rs", ".env", "secrets/x/c.rs", "d.rs"]);
+    tree.deny(&["Read(.env)", "Glob(secrets/**)", "Grep(d.rs)"]);
+    let text = glob(&tree, "**").await;
+    assert_eq!(text, "b/a.rs\nd.rs\n[3 files are hidden by a rule.]\n");
+    // Only those are counted that the pattern asks for.
+    let text = glob(&tree, "**/*.rs").await;
+    assert_eq!(text, "b/a.rs\nd.rs\n[1 file is hidden by a rule.]\n");
+    assert_eq!(glob(&tree, "*.rs").await, "d.rs\n");
+    let text = glob(&tree, "secrets/x/*").await;
+    assert!(text.starts_with("No file in secrets/x matches"), "{text}");
+    assert!(text.ends_with("[1 file is hidden by a rule.]\n"), "{text}");
+    for path in ["secrets", "secrets/x", "b/../secrets/x"] {
+        let input = json!({"pattern": "**", "path": path});
+        let (text, is_error) = tree.call(&*erase(Glob::default()), input).await;
+        assert!(
+            is_error && text.starts_with("Not allowed"),
+            "{path}: {text}"
+        );
+    }
+}

@@ -4,7 +4,8 @@ use super::feed::Feeder;
 use super::page::Page;
 use super::sink::{Counter, Writer};
 use super::{OutputMode, Style};
-use crate::walk::{Base, Entry, Stop, Visit, Walk, is_gone};
+use crate::permission::Hiding;
+use crate::walk::{Base, Entry, Stop, Visit, Walk, hidden_note, is_gone};
 use gaffer_workspace::fence::FenceError;
 use grep_regex::RegexMatcher;
 use std::fs::File;
@@ -16,6 +17,7 @@ pub(super) const BETWEEN: &str = "--";
 
 pub(super) struct Search<'a> {
     pub(super) base: &'a Base,
+    pub(super) hiding: Option<&'a Hiding<'a>>,
     pub(super) matcher: RegexMatcher,
     pub(super) style: Style,
     pub(super) stop: &'a Stop,
@@ -35,6 +37,8 @@ pub(super) struct Found {
 pub(super) struct Findings {
     pub(super) found: Vec<Found>,
     pub(super) searched: usize,
+    /// How many files a rule hides.
+    pub(super) hidden: usize,
     /// Of a single file.
     pub(super) is_binary: bool,
     unread: usize,
@@ -46,12 +50,18 @@ impl Findings {
     fn add(&mut self, other: Self) {
         self.found.extend(other.found);
         self.searched += other.searched;
+        self.hidden += other.hidden;
         self.unread += other.unread;
         let examples = [self.example.take(), other.example];
         self.example = examples.into_iter().flatten().min();
     }
 
-    pub(super) fn unread_note(&self) -> String {
+    /// What was not searched, and why.
+    pub(super) fn notes(&self) -> String {
+        self.unread_note() + &hidden_note(self.hidden)
+    }
+
+    fn unread_note(&self) -> String {
         match &self.example {
             None => String::new(),
             Some((name, why)) if self.unread == 1 => format!("[{name} could not be read: {why}]\n"),
@@ -76,7 +86,9 @@ impl Search<'_> {
     /// Searches the file that is the base.
     pub(super) fn file(&self) -> Findings {
         let mut thread = Thread::new(self, false);
-        thread.search(Path::new(""), || self.base.fenced.open());
+        if !thread.is_hidden(&self.base.path) {
+            thread.search(Path::new(""), || self.base.fenced.open());
+        }
         thread.findings
     }
 
@@ -114,6 +126,9 @@ struct Thread<'a> {
 
 impl Visit for Thread<'_> {
     fn file(&mut self, entry: &Entry<'_>) {
+        if self.is_hidden(entry.path) {
+            return;
+        }
         self.search(entry.below, || entry.open());
     }
 
@@ -134,6 +149,13 @@ impl<'a> Thread<'a> {
             feeder: Feeder::new(&job.matcher, job.style, line_numbers),
             findings: Findings::default(),
         }
+    }
+
+    /// Whether a rule hides a file; if so, it is counted.
+    fn is_hidden(&mut self, path: &Path) -> bool {
+        let is_hidden = self.job.hiding.is_some_and(|hiding| hiding.hides(path));
+        self.findings.hidden += usize::from(is_hidden);
+        is_hidden
     }
 
     fn search(&mut self, below: &Path, open: impl FnOnce() -> Result<File, FenceError>) {

@@ -147,7 +147,7 @@ impl Ruled {
 /// Where a pattern starts. A forbidding pattern of a project holds in every checkout of it that
 /// an agent works in, and a relative one wherever the agent is; an allowing one starts where it
 /// was written for.
-fn starts<'g>(
+pub(super) fn starts<'g>(
     pattern: &PathPattern,
     source: &'g Source,
     ground: &Ground<'g>,

@@ -5,6 +5,7 @@
 //! one that has them; rules that allow are read narrowly. What cannot be judged is denied.
 
 mod command;
+mod hiding;
 mod matching;
 mod mode;
 mod paths;
@@ -18,6 +19,7 @@ mod source;
 mod suggest;
 mod touch;
 
+pub use hiding::Hiding;
 pub use mode::{Mode, UnknownMode};
 pub use reason::{Decision, Denial, Outcome, Reason, Silent};
 pub use request::Request;
@@ -260,27 +262,6 @@ impl Policy {
         denied.find(|ruled| ruled.rule.is_whole_tool() && ruled.covers_tool(tool))
     }
 
-    /// Whether reading a file is denied by a rule. Tools that search through folders leave such
-    /// files out.
-    pub fn hides(&self, path: &Path, cwd: &Path) -> bool {
-        let input = serde_json::json!({ "file_path": path.to_string_lossy() });
-        let request = Request {
-            tool: "Read",
-            input: &input,
-            access: Access::Reads,
-            cwd,
-            paths: &[path.to_owned()],
-        };
-        match Subject::read(&request, &self.home, &self.roots) {
-            Ok(subject) => {
-                let ground = self.ground(cwd);
-                self.bound(Kind::Deny, &subject, &request, &ground)
-                    .is_some()
-            }
-            Err(_) => true,
-        }
-    }
-
     /// Whether a rule speaks of a call, read widely, as rules that forbid are. Settings name calls
     /// this way where they mean something else than permission.
     pub fn is_about(&self, rule: &str, tool: &str, input: &Value) -> Result<bool, String> {
@@ -302,8 +283,8 @@ impl Policy {
     }
 
     /// The files that a shell command would write, as far as its text tells, with links and `..`
-    /// in them. Whoever can look at
-    /// the disk follows their links and gives them back in [`Request::paths`].
+    /// in them. Whoever can look at the disk follows the links and gives them back in
+    /// [`Request::paths`].
     pub fn writes(&self, command: &str, cwd: &Path) -> Vec<PathBuf> {
         let script = command::Script::parse(command);
         let trace = touch::Trace::of(&script, cwd, &self.home, &self.roots);

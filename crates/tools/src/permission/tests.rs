@@ -251,3 +251,48 @@ fn whole_tools_are_removed_and_single_files_hidden() {
     assert!(policy.hides(Path::new("/p/a/.env"), cwd));
     assert!(!policy.hides(Path::new("/p/a/env"), cwd));
 }
+
+#[test]
+fn a_file_is_hidden_exactly_where_reading_it_is_denied() {
+    let rules = "-Read(secrets/**) , -Read(*.pem) , -Read(/top) , -u:Read(~/keys/) , -Read(//etc/x) , -Edit(a)";
+    let above = Arc::new(policy(Mode::Default, rules));
+    let below = above.child(Role {
+        deny: vec![ruled(Kind::Deny, Level::Role, "Read(own)")],
+        ..Role::default()
+    });
+    let cwd = Path::new("/p/sub");
+    let mut hidden = 0;
+    for path in [
+        "/p/a",
+        "/p/own",
+        "/p/x.pem",
+        "/p/sub/secrets/a/b",
+        "/p/secrets/a",
+        "/p/other/secrets/a",
+        "/p/top",
+        "/p/sub/top",
+        "/h/keys/a",
+        "/p/keys/a",
+        "/etc/x",
+        "/etc/y",
+        "/q/secrets/a",
+    ] {
+        for policy in [&*above, &below] {
+            let input = json!({ "file_path": path });
+            let request = Request {
+                tool: "Read",
+                input: &input,
+                access: Access::Reads,
+                cwd,
+                paths: &[],
+            };
+            let is_denied = policy.decide(&request).outcome == Outcome::Deny;
+            assert_eq!(policy.hides(Path::new(path), cwd), is_denied, "{path}");
+            hidden += usize::from(is_denied);
+        }
+    }
+    assert_eq!(hidden, 13);
+    // Where no rule speaks of reading, nothing is asked.
+    let free = policy(Mode::Default, "-Edit(*) , -Bash(rm *) , ?Read(a)");
+    assert!(free.hiding("Grep", cwd).is_none());
+}

@@ -1,10 +1,13 @@
 //! A tree of files to search, for the tests of Grep and Glob.
 
 use crate::context::Context;
+use crate::guard::Guard;
+use crate::permission::{Level, Mode, Policy, Ruled, Source};
 use crate::tool::{Output, Tool};
 use gaffer_protocol::ResultPart;
 use gaffer_protocol::message::ToolInput;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub(crate) struct Tree {
@@ -43,6 +46,18 @@ impl Tree {
         file.unwrap().set_modified(time).unwrap();
     }
 
+    /// Puts the agent under deny rules.
+    pub(crate) fn deny(&mut self, rules: &[&str]) {
+        let root = self.path("").canonicalize().unwrap();
+        let mut policy = Policy::new(Mode::Default, vec![root.clone()], root.clone());
+        let ruled = |text: &&str| Ruled {
+            rule: text.parse().unwrap(),
+            source: Source::new(Level::Project, &root),
+        };
+        policy.deny = rules.iter().map(ruled).collect();
+        self.context.guard = Some(Guard::new(Arc::new(policy)));
+    }
+
     pub(crate) fn pipe(&self, path: &str) {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, self.path(path), FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -51,6 +66,11 @@ impl Tree {
     /// Calls a tool as an agent would: what it says, and whether that is an error.
     pub(crate) async fn call(&self, tool: &dyn Tool, input: serde_json::Value) -> (String, bool) {
         let input = ToolInput::from_text(&input.to_string());
+        if let Some(guard) = &self.context.guard
+            && let Err(why) = guard.check(tool, &input, &self.context)
+        {
+            return (why, true);
+        }
         let output = tool.call(&input, &self.context).await;
         (text(&output), output.is_error)
     }

@@ -54,6 +54,8 @@ pub(crate) struct Entry<'a> {
     name: &'a CStr,
     /// Its path from the base.
     pub(crate) below: &'a Path,
+    /// Its whole path, without links.
+    pub(crate) path: &'a Path,
 }
 
 impl Entry<'_> {
@@ -281,6 +283,7 @@ impl<'a, V: Visit> Worker<'a, V> {
                     folder: &listing.folder,
                     name,
                     below,
+                    path: Path::new(OsStr::from_bytes(&self.path)),
                 });
             }
         }

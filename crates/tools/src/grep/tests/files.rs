@@ -299,3 +299,41 @@ async fn twenty_thousand_files_in_the_same_order_each_time() {
     let all = json!({"pattern": "needle", "output_mode": "content", "offset": 19_999});
     assert!(grep(&tree, all).await.ends_with("f9998:1:needle\n"));
 }
+
+#[tokio::test]
+async fn what_a_rule_hides_is_not_searched() {
+    let mut tree = Tree::new(&[
+        ("a.rs", "x"),
+        ("keys/b.rs", "x"),
+        ("keys/deep/c.rs", "x"),
+        ("sub/d.pem", "x"),
+    ]);
+    tree.deny(&["Read(keys/**)", "Read(*.pem)"]);
+    let modes = [
+        ("files_with_matches", "a.rs\n"),
+        ("content", "a.rs:1:x\n"),
+        ("count", "a.rs:1\n[1 in 1 file]\n"),
+    ];
+    for (mode, want) in modes {
+        let found = grep(&tree, json!({"pattern": "x", "output_mode": mode})).await;
+        assert_eq!(found, format!("{want}[3 files are hidden by a rule.]\n"));
+    }
+    let none = grep(&tree, json!({"pattern": "y", "glob": "*.rs"})).await;
+    assert_eq!(
+        none,
+        "No match in 1 file.\n[2 files are hidden by a rule.]\n"
+    );
+    let none = grep(&tree, json!({"pattern": "x", "path": "sub"})).await;
+    assert_eq!(
+        none,
+        "No file was searched in sub.\n[1 file is hidden by a rule.]\n"
+    );
+    for path in ["keys", "keys/deep", "keys/b.rs", "sub/d.pem"] {
+        let text = refused(&tree, json!({"pattern": "x", "path": path})).await;
+        assert!(text.starts_with("Not allowed"), "{path}: {text}");
+    }
+    // A folder that the agent has gone into is no way around.
+    tree.context.cwd.set(tree.path("keys"));
+    let text = refused(&tree, json!({"pattern": "x"})).await;
+    assert!(text.starts_with("Not allowed"), "{text}");
+}
