@@ -454,3 +454,30 @@ fn rules_of_settings_hold_and_a_project_cannot_lift_them() {
         "a rule that cannot be read might be the one that forbids: {ran:?}"
     );
 }
+
+#[test]
+fn the_users_list_of_git_is_found_through_the_environment() {
+    let script = "agents: [{ steps: [{ calls: [{ tool: Grep, input: { pattern: needle } }] }, { say: Done. }] }]";
+    let found = |place: &Place, variables: &[(&str, &str)]| {
+        let mut command = place.scripted(script, &["-p", "go", "--output-format", "stream-json"]);
+        command.envs(variables.iter().copied());
+        let ran = run(command);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ["a.swp", "b.bak", "c.tmp"].map(|name| ran.out.contains(name))
+    };
+    let place = Place::new();
+    place.write("project/.git/config", "");
+    for name in ["a.swp", "b.bak", "c.tmp"] {
+        place.write(&format!("project/{name}"), "needle");
+    }
+    assert_eq!(found(&place, &[]), [true, true, true]);
+    place.write("home/.config/git/ignore", "*.swp");
+    assert_eq!(found(&place, &[]), [false, true, true]);
+    let other = place.write("other/git/ignore", "*.bak");
+    let other = other.ancestors().nth(2).unwrap().display().to_string();
+    let variables = [("XDG_CONFIG_HOME", other.as_str())];
+    assert_eq!(found(&place, &variables), [true, false, true]);
+    place.write("home/mine", "*.tmp");
+    place.write("home/.gitconfig", "[core]\n\texcludesFile = ~/mine\n");
+    assert_eq!(found(&place, &[]), [true, true, false]);
+}

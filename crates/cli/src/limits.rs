@@ -105,6 +105,7 @@ impl Limits {
         ]);
         roots.extend(readable.map(|folder| (folder, Access::Read)));
         context.fence = Fence::new(roots);
+        context.excludes = system::excludes();
         context.hidden = HIDDEN.map(str::to_owned).into();
         if let Some(policy) = &self.policy {
             let mut policy = policy.clone();

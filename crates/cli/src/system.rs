@@ -40,6 +40,12 @@ pub(crate) fn home() -> Option<PathBuf> {
     own.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".gaffer")))
 }
 
+/// The user's list of what git leaves out in all repositories, as git's variables and settings
+/// name it. It may not be there.
+pub(crate) fn excludes() -> Option<PathBuf> {
+    ignore::gitignore::gitconfig_excludes_path()
+}
+
 /// A line for the user beside the answer. Nobody hears it if standard error is closed.
 pub(crate) fn say(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));

@@ -40,6 +40,8 @@ pub struct Context {
     pub hooks: Option<AgentHooks>,
     /// Tools that the agent can load when it needs them.
     pub pool: Pool,
+    /// The user's list of what git leaves out everywhere, which searches obey; it may not be there.
+    pub excludes: Option<PathBuf>,
     /// Whether the model can be shown images.
     pub images: bool,
 }
@@ -66,6 +68,7 @@ impl Context {
             guard: None,
             hooks: None,
             pool: Pool::default(),
+            excludes: None,
             images: true,
         }
     }

@@ -67,7 +67,7 @@ impl Glob {
             };
             return Err(format!("Cannot search {base}: {what}."));
         }
-        let mut walk = Walk::new(&base, stop);
+        let mut walk = Walk::new(context, &base, stop);
         walk.obeys_rules = self.respect_gitignore;
         walk.hidden = true;
         if !rest.contains("**") {

@@ -148,7 +148,7 @@ fn grep(input: &GrepInput, context: &Context, stop: &Stop) -> Result<String, Str
         stop,
     };
     let findings = match base.kind {
-        BaseKind::Folder => search.folder(&filter::walk(input, &base, stop)?),
+        BaseKind::Folder => search.folder(&filter::walk(input, context, &base, stop)?),
         BaseKind::File => search.file(),
         BaseKind::Missing => {
             let cwd = base.cwd.display();

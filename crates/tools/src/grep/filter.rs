@@ -1,16 +1,18 @@
 //! Which files are searched: globs, types, and the rules of the tree.
 
 use super::GrepInput;
+use crate::context::Context;
 use crate::walk::{Base, Stop, Walk};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::{FileTypeDef, TypesBuilder};
 
 pub(super) fn walk<'a>(
     input: &GrepInput,
+    context: &'a Context,
     base: &'a Base,
     stop: &'a Stop,
 ) -> Result<Walk<'a>, String> {
-    let mut walk = Walk::new(base, stop);
+    let mut walk = Walk::new(context, base, stop);
     if let Some(globs) = &input.glob {
         // As for ripgrep, globs with a slash start at the working folder.
         let root = if base.path.starts_with(&base.cwd) {

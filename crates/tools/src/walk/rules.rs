@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The files with rules, those that win first.
@@ -64,10 +64,10 @@ impl Marks {
 }
 
 impl Rules {
-    /// The rules that hold for a folder because of where it is.
-    pub(super) fn around(folder: &Path) -> Arc<Self> {
-        // A list that makes no sense in part counts for the rest.
-        let (global, _) = GitignoreBuilder::new(folder).build_global();
+    /// The rules that hold for a folder because of where it is. `excludes` is the user's own list.
+    pub(super) fn around(folder: &Path, excludes: Option<&Path>) -> Arc<Self> {
+        let global = excludes.and_then(open).and_then(read);
+        let global = global.map_or_else(Gitignore::empty, |text| parse(folder, &text));
         let mut rules = Arc::new(Self {
             above: None,
             lists: std::array::from_fn(|_| Gitignore::empty()),
@@ -175,7 +175,7 @@ fn exclude(folder: &Path) -> Option<File> {
 
 /// Opens a file that may be outside the fence: what it says decides what is left out, and is
 /// shown to nobody.
-fn open(path: &PathBuf) -> Option<File> {
+fn open(path: &Path) -> Option<File> {
     // A pipe is not waited for.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let handle = rustix::fs::open(path, flags, Mode::empty()).ok()?;

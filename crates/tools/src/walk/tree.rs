@@ -4,6 +4,7 @@
 use super::queue::Queue;
 use super::rules::{Marks, Rules};
 use super::{Base, Stop, is_gone};
+use crate::context::Context;
 use gaffer_workspace::fence::{FenceError, Folder, Kind};
 use ignore::overrides::Override;
 use ignore::types::Types;
@@ -32,6 +33,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) base: &'a Base,
     /// Whether .gitignore and its like are obeyed.
     pub(crate) obeys_rules: bool,
+    /// The user's own list of what git leaves out.
+    excludes: Option<&'a Path>,
     pub(crate) hidden: bool,
     pub(crate) globs: Override,
     pub(crate) types: Types,
@@ -69,10 +72,11 @@ impl Entry<'_> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(base: &'a Base, stop: &'a Stop) -> Self {
+    pub(crate) fn new(context: &'a Context, base: &'a Base, stop: &'a Stop) -> Self {
         Self {
             base,
             obeys_rules: true,
+            excludes: context.excludes.as_deref(),
             hidden: false,
             globs: Override::empty(),
             types: Types::empty(),
@@ -83,7 +87,9 @@ impl<'a> Walk<'a> {
 
     /// Shows each file to one of the visitors, of which each thread has one, and gives them back.
     pub(crate) fn run<V: Visit>(&self, visitor: impl Fn() -> V) -> Vec<V> {
-        let rules = self.obeys_rules.then(|| Rules::around(&self.base.path));
+        let rules = self
+            .obeys_rules
+            .then(|| Rules::around(&self.base.path, self.excludes));
         let queue = Queue::new(Job::Folder {
             below: PathBuf::new(),
             depth: 1,

@@ -73,6 +73,31 @@ async fn gitignore_counts_in_repositories_only_and_worktrees_share_excludes() {
 }
 
 #[tokio::test]
+async fn the_users_own_list_is_the_one_that_is_passed_in() {
+    let mut tree = Tree::new(&[
+        ("a.swp", "x"),
+        ("b", "x"),
+        ("c.swp", "x"),
+        (".gitignore", "!c.swp"),
+    ]);
+    let list = tree.path("../list");
+    std::fs::write(&list, "\u{feff}*.swp\n[\nother\n").unwrap();
+    let all = json!({"pattern": "x"});
+    for name in ["a.swp", "b", "c.swp"] {
+        tree.date(name, 1);
+    }
+    tree.context.excludes = Some(list);
+    // It is git's, so it counts in repositories only.
+    assert_eq!(grep(&tree, all.clone()).await, "a.swp\nb\nc.swp\n");
+    tree.write(".git/config", "");
+    assert_eq!(grep(&tree, all.clone()).await, "b\nc.swp\n");
+    for other in [None, Some(tree.path("none")), Some(tree.path("."))] {
+        tree.context.excludes = other;
+        assert_eq!(grep(&tree, all.clone()).await, "a.swp\nb\nc.swp\n");
+    }
+}
+
+#[tokio::test]
 async fn binary_files_and_files_that_are_not_utf8() {
     let tree = Tree::new(&[]);
     tree.write("binary", b"needle\n\0needle\n");
