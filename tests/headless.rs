@@ -481,3 +481,30 @@ fn the_users_list_of_git_is_found_through_the_environment() {
     place.write("home/.gitconfig", "[core]\n\texcludesFile = ~/mine\n");
     assert_eq!(found(&place, &[]), [true, true, false]);
 }
+
+#[test]
+fn glob_obeys_gitignore_where_the_settings_say_so() {
+    let script = "agents: [{ steps: [{ calls: [{ tool: Glob, input: { pattern: '*.log' } }] }, { say: Done. }] }]";
+    let place = Place::new();
+    place.write("project/.git/config", "");
+    place.write("project/.gitignore", "old.log");
+    place.write("project/new.log", "");
+    place.write("project/old.log", "");
+    for (settings, shows_old) in [
+        ("{}", true),
+        (r#"{"globRespectsGitignore": true}"#, false),
+        (r#"{"globRespectsGitignore": false}"#, true),
+    ] {
+        place.write("project/.gaffer/settings.json", settings);
+        let args = ["-p", "go", "--output-format", "stream-json"];
+        let ran = run(place.scripted(script, &args));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{settings}");
+        assert!(ran.out.contains("new.log"), "{settings}");
+        assert_eq!(ran.out.contains("old.log"), shows_old, "{settings}");
+    }
+    let shown = run(place.gaffer(&["config", "globRespectsGitignore"])).out;
+    assert!(
+        shown.starts_with("globRespectsGitignore = false    (project:"),
+        "{shown}"
+    );
+}

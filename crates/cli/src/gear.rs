@@ -35,6 +35,7 @@ pub(crate) struct Gear {
     search: SearchProvider,
     searches: Searches,
     summarise: Option<Arc<dyn Summarise>>,
+    glob: Glob,
     /// Tools that agents load when they need them.
     pub(crate) pool: Pool,
 }
@@ -71,6 +72,9 @@ impl Gear {
             search,
             searches: Searches::default(),
             summarise: small.map(|model| Arc::new(Small(model)) as Arc<dyn Summarise>),
+            glob: Glob {
+                respect_gitignore: settings.glob_respects_gitignore.unwrap_or_default(),
+            },
             pool: Pool::default(),
         })
     }
@@ -85,6 +89,7 @@ impl Gear {
             search: SearchProvider::None,
             searches: Searches::default(),
             summarise: None,
+            glob: Glob::default(),
             pool: Pool::default(),
         }
     }
@@ -94,7 +99,7 @@ impl Gear {
         let mut tools = vec![
             erase(Bash),
             erase(Edit),
-            erase(Glob::default()),
+            erase(self.glob),
             erase(Grep),
             erase(NotebookEdit),
             erase(Read),

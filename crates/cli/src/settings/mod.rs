@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     /// The model where no `--model` says so.
     pub(crate) model: Option<String>,
     pub(crate) max_turns: Option<u32>,
+    /// Whether Glob leaves out what .gitignore names. Grep always does.
+    pub(crate) glob_respects_gitignore: Option<bool>,
     /// By provider: `anthropic`, `openai`, `openai-chat`.
     pub(crate) providers: BTreeMap<String, ProviderSettings>,
     /// By model: dollars for a million tokens, and sizes.
@@ -109,11 +111,12 @@ pub(crate) struct RetrySettings {
 }
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 14] = [
+pub(crate) const KEYS: [(&str, &str); 15] = [
     ("mode", "normal"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
     ("maxTurns", "no limit"),
+    ("globRespectsGitignore", "false"),
     ("providers", "{}"),
     ("prices", "the built-in table"),
     ("retry", "{}"),
