@@ -17,6 +17,7 @@ mod headless;
 mod hooks;
 mod jobs;
 mod questions;
+mod pdf;
 mod record;
 mod retry;
 mod sandbox;

@@ -22,6 +22,7 @@ mod view;
 use args::{Args, Command};
 use clap::Parser;
 use exit::{Exit, Usage};
+use gaffer_tools::pdf;
 use gaffer_workspace::{sandbox, warden};
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     match given.next() {
         Some(role) if role == warden::ROLE => return ExitCode::from(warden::main(given)),
         Some(role) if role == sandbox::ROLE => return ExitCode::from(sandbox::main(given)),
+        Some(role) if role == pdf::ROLE => return ExitCode::from(pdf::main(given)),
         _ => {}
     }
     let args = match Args::try_parse() {

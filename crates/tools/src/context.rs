@@ -32,6 +32,8 @@ pub struct Context {
     pub jobs: Jobs,
     /// What a command leaves for the next one.
     pub shell: Shell,
+    /// This program itself, for the roles that it plays in processes of its own.
+    pub program: PathBuf,
     /// What binds its commands, where anything does.
     pub sandbox: Option<Sandbox>,
     /// Who decides on its calls. Without one, every tool that it has may be used.
@@ -47,9 +49,9 @@ pub struct Context {
 }
 
 impl Context {
-    /// An agent that works in one folder and nowhere else. `warden` is a binary that plays that
-    /// role for the commands it starts.
-    pub fn in_folder(folder: &Path, spill: &Path, temp: &Path, warden: &Path) -> Self {
+    /// An agent that works in one folder and nowhere else. `program` is a binary that plays the
+    /// roles of a warden, and of a reader of PDFs.
+    pub fn in_folder(folder: &Path, spill: &Path, temp: &Path, program: &Path) -> Self {
         let roots = [
             (folder, Access::Write),
             (temp, Access::Write),
@@ -62,8 +64,9 @@ impl Context {
             hidden: Arc::new([]),
             spill: spill.to_owned(),
             temp: temp.to_owned(),
-            jobs: Jobs::new(Launcher::new(warden.to_owned())),
+            jobs: Jobs::new(Launcher::new(program.to_owned())),
             shell: Shell::default(),
+            program: program.to_owned(),
             sandbox: None,
             guard: None,
             hooks: None,

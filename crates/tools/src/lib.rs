@@ -12,6 +12,7 @@ mod guard;
 pub mod hook;
 mod notebook;
 pub mod notebook_edit;
+pub mod pdf;
 pub mod permission;
 pub mod question;
 pub mod read;

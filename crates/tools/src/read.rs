@@ -1,8 +1,9 @@
-//! Read: a file with line numbers, an image, or a notebook.
+//! Read: a file with line numbers, an image, a notebook, or pages of a PDF.
 
 use crate::context::Context;
 use crate::file::{LARGEST, explain, load, locate, names};
 use crate::notebook;
+use crate::pdf::{self, Pages};
 use crate::tool::{Access, Output, Run};
 use base64::Engine;
 use gaffer_protocol::{Image, ResultPart};
@@ -17,8 +18,8 @@ const MOST_BYTES: usize = 256 << 10;
 /// Providers take no larger images.
 const LARGEST_IMAGE: usize = 5 << 20;
 
-/// Reads a file: text with line numbers, images, notebooks. Long files come in part, with a word
-/// on how to read on.
+/// Reads a file: text with line numbers, images, notebooks, the text of PDFs. Long files come in
+/// part, with a word on how to read on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadInput {
@@ -28,6 +29,14 @@ pub struct ReadInput {
     pub offset: Option<usize>,
     /// How many lines; 2000 if not given.
     pub limit: Option<usize>,
+    /// Of a PDF, which pages, such as `3` or `1-5`, 20 at most; needed if it has more than 10.
+    pub pages: Option<String>,
+}
+
+/// What was found where a call points.
+enum Found {
+    Shown(Output),
+    Pdf(Vec<u8>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,17 +49,28 @@ impl Run for Read {
 
     async fn run(&self, input: ReadInput, context: &Context) -> Output {
         let shown = input.file_path.clone();
-        let context = context.clone();
-        let read = tokio::task::spawn_blocking(move || read(&input, &context));
-        match read.await {
-            Ok(Ok(output)) => output,
-            Ok(Err(why)) => Output::error(format!("Cannot read {shown}: {why}.")),
-            Err(why) => Output::error(format!("Cannot read {shown}: {why}.")),
-        }
+        let output = found(input, context).await;
+        output.unwrap_or_else(|why| Output::error(format!("Cannot read {shown}: {why}.")))
     }
 }
 
-fn read(input: &ReadInput, context: &Context) -> Result<Output, String> {
+async fn found(input: ReadInput, context: &Context) -> Result<Output, String> {
+    // Models fill in what they need not.
+    let pages = input.pages.as_deref().map(str::trim);
+    let pages = pages.filter(|pages| !pages.is_empty());
+    let pages = pages.map(Pages::parse).transpose()?;
+    let surroundings = context.clone();
+    let read = tokio::task::spawn_blocking(move || read(&input, &surroundings));
+    match (read.await.map_err(|why| why.to_string())??, pages) {
+        (Found::Pdf(bytes), pages) => Ok(Output::text(pdf::read(context, &bytes, pages).await?)),
+        (Found::Shown(_), Some(_)) => {
+            Err("it is not a PDF, and only those have pages; leave pages out".to_owned())
+        }
+        (Found::Shown(output), None) => Ok(output),
+    }
+}
+
+fn read(input: &ReadInput, context: &Context) -> Result<Found, String> {
     let first = input.offset.unwrap_or(1).max(1);
     let limit = input.limit.unwrap_or(MOST_LINES).max(1);
     let fenced = locate(context, &input.file_path)?;
@@ -61,14 +81,21 @@ fn read(input: &ReadInput, context: &Context) -> Result<Output, String> {
     }
     if metadata.len() > LARGEST && metadata.is_file() {
         let file = fenced.open().map_err(explain)?;
-        let text = lines(BufReader::with_capacity(256 << 10, file), first, limit)?;
-        return Ok(Output::text(text));
+        let mut file = BufReader::with_capacity(256 << 10, file);
+        if file.fill_buf().is_ok_and(pdf::is_pdf) {
+            return Err("it is a PDF of more than 32 MB".to_owned());
+        }
+        return Ok(Found::Shown(Output::text(lines(file, first, limit)?)));
     }
     let loaded = load(&fenced).map_err(explain)?;
     let path = fenced.path();
     let kind = path
         .extension()
         .map(|end| end.to_string_lossy().to_lowercase());
+    if pdf::is_pdf(&loaded.bytes) {
+        context.seen.note(path, &loaded.bytes);
+        return Ok(Found::Pdf(loaded.bytes));
+    }
     let output = match kind.as_deref() {
         Some("ipynb") => notebook::render(&loaded.bytes)?,
         _ => match image_type(&loaded.bytes) {
@@ -77,7 +104,7 @@ fn read(input: &ReadInput, context: &Context) -> Result<Output, String> {
         },
     };
     context.seen.note(path, &loaded.bytes);
-    Ok(output)
+    Ok(Found::Shown(output))
 }
 
 /// By their first bytes: names lie.
