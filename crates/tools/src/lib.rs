@@ -27,6 +27,8 @@ pub mod web;
 pub mod write;
 
 #[cfg(test)]
+mod bad_input_tests;
+#[cfg(test)]
 mod file_tests;
 
 pub use context::{Context, Cwd, Sandbox, Seen, Shell, State};
