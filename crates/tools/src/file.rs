@@ -91,7 +91,9 @@ fn nearest(context: &Context, path: &str) -> Option<String> {
 pub(crate) fn names(context: &Context, folder: &Fenced) -> Vec<String> {
     let (path, cwd) = (folder.path(), context.cwd.get());
     let policy = context.guard.as_ref().map(|guard| guard.policy());
-    let hiding = policy.and_then(|policy| policy.hiding("Read", &cwd));
+    let hiding = policy
+        .as_ref()
+        .and_then(|policy| policy.hiding("Read", &cwd));
     let entries = folder.entries().unwrap_or_default();
     let shown = entries.iter().filter(|name| {
         let hiding = hiding.as_ref();

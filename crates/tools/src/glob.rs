@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::context::Context;
+use crate::guard::Guard;
 use crate::permission::Hiding;
 use crate::tool::{Access, Output, Run};
 use crate::walk::{self, Base, BaseKind, Entry, Stop, Visit, Walk};
@@ -74,7 +75,8 @@ impl Glob {
             // Nothing deeper than the pattern can match it.
             walk.depth = rest.matches('/').count() + 1;
         }
-        let hiding = walk::hiding(context, Self::NAME, &base);
+        let policy = context.guard.as_ref().map(Guard::policy);
+        let hiding = walk::hiding(policy.as_deref(), Self::NAME, &base);
         let mut all = Findings::default();
         if base.kind == BaseKind::Folder {
             for thread in walk.run(|| Thread {

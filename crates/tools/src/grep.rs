@@ -11,6 +11,7 @@ mod sink;
 mod tests;
 
 use crate::context::Context;
+use crate::guard::Guard;
 use crate::tool::{Access, Output, Run};
 use crate::walk::{self, Base, BaseKind, Stop};
 use page::Page;
@@ -139,7 +140,8 @@ fn grep(input: &GrepInput, context: &Context, stop: &Stop) -> Result<String, Str
     let matcher = pattern::compile(input, style)?;
     let path = input.path.as_deref().filter(|path| !path.is_empty());
     let base = Base::find(context, Path::new(path.unwrap_or(".")))?;
-    let hiding = walk::hiding(context, Grep::NAME, &base);
+    let policy = context.guard.as_ref().map(Guard::policy);
+    let hiding = walk::hiding(policy.as_deref(), Grep::NAME, &base);
     let search = Search {
         base: &base,
         hiding: hiding.as_ref(),

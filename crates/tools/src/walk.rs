@@ -9,7 +9,7 @@ mod tree;
 pub(crate) use tree::{Entry, Visit, Walk, is_version_control};
 
 use crate::context::Context;
-use crate::permission::Hiding;
+use crate::permission::{Hiding, Policy};
 use gaffer_workspace::fence::{FenceError, Fenced};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,9 +47,12 @@ pub(crate) async fn run<T: Send + 'static>(
 }
 
 /// What rules hide from a search; `None` if nothing is.
-pub(crate) fn hiding<'a>(context: &'a Context, tool: &str, base: &'a Base) -> Option<Hiding<'a>> {
-    let policy = context.guard.as_ref()?.policy();
-    policy.hiding(tool, &base.cwd)
+pub(crate) fn hiding<'a>(
+    policy: Option<&'a Policy>,
+    tool: &str,
+    base: &'a Base,
+) -> Option<Hiding<'a>> {
+    policy?.hiding(tool, &base.cwd)
 }
 
 /// Says how many files were hidden, so that nobody takes them for files that are not there.

@@ -1,11 +1,12 @@
 //! A tree of files to search, for the tests of Grep and Glob.
 
+use crate::admit::admit;
 use crate::context::Context;
 use crate::guard::Guard;
 use crate::permission::{Level, Mode, Policy, Ruled, Source};
 use crate::tool::{Output, Tool};
-use gaffer_protocol::ResultPart;
 use gaffer_protocol::message::ToolInput;
+use gaffer_protocol::{ResultPart, ToolUse};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -65,13 +66,15 @@ impl Tree {
 
     /// Calls a tool as an agent would: what it says, and whether that is an error.
     pub(crate) async fn call(&self, tool: &dyn Tool, input: serde_json::Value) -> (String, bool) {
-        let input = ToolInput::from_text(&input.to_string());
-        if let Some(guard) = &self.context.guard
-            && let Err(why) = guard.check(tool, &input, &self.context)
-        {
-            return (why, true);
+        let call = ToolUse {
+            id: "call".to_owned(),
+            name: tool.spec().name.clone(),
+            input: ToolInput::from_text(&input.to_string()),
+        };
+        if let Err(refused) = admit(tool, &call, &self.context).await {
+            return (text(&refused.output), true);
         }
-        let output = tool.call(&input, &self.context).await;
+        let output = tool.call(&call.input, &self.context).await;
         (text(&output), output.is_error)
     }
 }
