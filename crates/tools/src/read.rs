@@ -8,8 +8,10 @@ use crate::tool::{Access, Output, Run};
 use base64::Engine;
 use gaffer_protocol::{Image, ResultPart};
 use gaffer_workspace::fence::Fenced;
+use memchr::{memchr, memchr_iter};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 
 const MOST_LINES: usize = 2000;
@@ -154,19 +156,15 @@ fn image(media_type: &str, bytes: &[u8], context: &Context) -> Result<Output, St
 fn lines(mut reader: impl BufRead, first: usize, limit: usize) -> Result<String, String> {
     let mut out = String::new();
     let mut line = Vec::new();
-    let mut number = 0;
-    while next_line(&mut reader, &mut line)? {
+    let mut number = skip(&mut reader, first - 1)?;
+    // A file that ended before the first line may have grown since; that is for the next call.
+    while number + 1 >= first && next_line(&mut reader, &mut line)? {
         number += 1;
-        if number < first {
-            continue;
-        }
-        if number >= first + limit || out.len() > MOST_BYTES {
-            out.push_str(&format!(
-                "[The file goes on: read it with offset {number}.]\n"
-            ));
+        if number - first >= limit || out.len() > MOST_BYTES {
+            let _ = writeln!(out, "[The file goes on: read it with offset {number}.]");
             return Ok(out);
         }
-        if line.contains(&0) {
+        if memchr(0, &line).is_some() {
             return Err("it is not a text file".to_owned());
         }
         push_line(&mut out, number, &line);
@@ -176,6 +174,32 @@ fn lines(mut reader: impl BufRead, first: usize, limit: usize) -> Result<String,
         _ if out.is_empty() => Err(format!("it has only {number} lines")),
         _ => Ok(out),
     }
+}
+
+/// Passes over so many lines, or as many as there are, and says how many that were. Lines are not
+/// looked at one by one: in a long file this is nearly all of the work.
+fn skip(reader: &mut impl BufRead, lines: usize) -> Result<usize, String> {
+    let mut passed = 0;
+    // Whether bytes of a line were passed whose end was not.
+    let mut is_inside = false;
+    while passed < lines {
+        let buffer = reader.fill_buf().map_err(|error| error.to_string())?;
+        let Some(last) = buffer.last() else {
+            return Ok(passed + usize::from(is_inside));
+        };
+        let mut used = buffer.len();
+        let ends = memchr_iter(b'\n', buffer).count();
+        if passed + ends < lines {
+            is_inside = *last != b'\n';
+            passed += ends;
+        } else {
+            let end = memchr_iter(b'\n', buffer).nth(lines - passed - 1);
+            used = end.map_or(used, |end| end + 1);
+            passed = lines;
+        }
+        reader.consume(used);
+    }
+    Ok(passed)
 }
 
 /// Reads a line, keeping no more of it than is ever shown. A file without line breaks costs no
@@ -191,7 +215,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stri
             break;
         }
         any = true;
-        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let end = memchr(b'\n', buffer);
         let part = &buffer[..end.unwrap_or(buffer.len())];
         let kept = part.len().min(KEEP.saturating_sub(line.len()));
         line.extend_from_slice(&part[..kept]);
@@ -219,12 +243,12 @@ fn push_line(out: &mut String, number: usize, line: &[u8]) {
     match text.char_indices().nth(LONGEST_LINE) {
         Some((end, _)) => {
             let more = text.len() - end;
-            out.push_str(&format!(
-                "{number:>6}\t{} [… {more} more bytes]\n",
-                &text[..end]
-            ));
+            let text = &text[..end];
+            let _ = writeln!(out, "{number:>6}\t{text} [… {more} more bytes]");
         }
-        None => out.push_str(&format!("{number:>6}\t{text}\n")),
+        None => {
+            let _ = writeln!(out, "{number:>6}\t{text}");
+        }
     }
 }
 
@@ -239,4 +263,47 @@ fn listing(context: &Context, folder: &Fenced) -> String {
         String::new()
     };
     format!("it holds {}{more}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The same line by line.
+    fn slow_skip(reader: &mut impl BufRead, lines: usize) -> usize {
+        let mut line = Vec::new();
+        let mut passed = 0;
+        while passed < lines && next_line(reader, &mut line).unwrap() {
+            passed += 1;
+        }
+        passed
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_passed_over_wherever_buffers_end(
+            text in "[ab\n]{0,40}",
+            lines in 0usize..20,
+            capacity in 1usize..9,
+        ) {
+            let mut quick = BufReader::with_capacity(capacity, text.as_bytes());
+            let mut slow = BufReader::with_capacity(capacity, text.as_bytes());
+            prop_assert_eq!(skip(&mut quick, lines), Ok(slow_skip(&mut slow, lines)));
+            let mut rests = [String::new(), String::new()];
+            std::io::Read::read_to_string(&mut quick, &mut rests[0]).unwrap();
+            std::io::Read::read_to_string(&mut slow, &mut rests[1]).unwrap();
+            prop_assert_eq!(&rests[0], &rests[1]);
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_the_end_is_said_to() {
+        let only = |n: usize| Err(format!("it has only {n} lines"));
+        assert_eq!(lines(&b"a\nb"[..], 3, 5), only(2));
+        assert_eq!(lines(&b"a\nb\n"[..], 9, 5), only(2));
+        assert_eq!(lines(&b"a\nb\n"[..], usize::MAX, usize::MAX), only(2));
+        assert_eq!(lines(&b"a\nb"[..], 2, 5), Ok("     2\tb\n".to_owned()));
+        assert_eq!(lines(&b""[..], 3, 5), Ok("[The file is empty.]".to_owned()));
+    }
 }
