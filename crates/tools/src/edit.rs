@@ -4,6 +4,8 @@ use crate::context::Context;
 use crate::file::{check_seen, distance, explain, load, locate};
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::fence::FenceError;
+use memchr::memmem::{self, Finder};
+use memchr::{memchr_iter, memrchr};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -61,7 +63,7 @@ fn edit(input: &EditInput, context: &Context) -> Result<String, String> {
     check_seen(context, &fenced, &old.bytes)?;
     let text = String::from_utf8(old.bytes)
         .map_err(|_| "it is not UTF-8 text; change it with a command".to_owned())?;
-    let change = replace(&text, input)?;
+    let change = replace(text, input)?;
     fenced
         .replace(change.text.as_bytes(), Some(old.mode))
         .map_err(explain)?;
@@ -81,14 +83,14 @@ struct Change {
     said: String,
 }
 
-fn replace(text: &str, input: &EditInput) -> Result<Change, String> {
+fn replace(mut text: String, input: &EditInput) -> Result<Change, String> {
     if input.old_string.is_empty() {
         return Err(
             "`old_string` is empty, but the file exists; give the text to replace".to_owned(),
         );
     }
     // Models write line feeds; a file with other line ends keeps its own.
-    let has_crlf = text.contains("\r\n");
+    let has_crlf = memmem::find(text.as_bytes(), b"\r\n").is_some();
     let own = |part: &str| {
         if has_crlf && !part.contains("\r\n") {
             part.replace('\n', "\r\n")
@@ -97,16 +99,17 @@ fn replace(text: &str, input: &EditInput) -> Result<Change, String> {
         }
     };
     let (old, new) = (own(&input.old_string), own(&input.new_string));
-    let mut places = text.match_indices(&old);
-    let Some((at, _)) = places.next() else {
-        return Err(not_found(text, &old));
+    let finder = Finder::new(&old);
+    let mut places = finder.find_iter(text.as_bytes());
+    let Some(at) = places.next() else {
+        return Err(not_found(&text, &old));
     };
     let more = places.count();
     if more > 0 && input.replace_all != Some(true) {
-        let lines: Vec<String> = text
-            .match_indices(&old)
+        let lines: Vec<String> = finder
+            .find_iter(text.as_bytes())
             .take(10)
-            .map(|(at, _)| (text[..at].matches('\n').count() + 1).to_string())
+            .map(|at| (newlines(&text[..at]) + 1).to_string())
             .collect();
         return Err(format!(
             "`old_string` stands there {} times (lines {}); give more of its surroundings, or set `replace_all`",
@@ -119,8 +122,14 @@ fn replace(text: &str, input: &EditInput) -> Result<Change, String> {
     } else {
         format!(" in {} places", more + 1)
     };
+    if more == 0 {
+        // In place: a second copy of a large file costs more than finding the place did.
+        text.replace_range(at..at + old.len(), &new);
+    } else {
+        text = text.replace(&old, &new);
+    }
     Ok(Change {
-        text: text.replace(&old, &new),
+        text,
         at,
         len: new.len(),
         said: format!("{} changed{times}. Now there is:", input.file_path),
@@ -160,13 +169,15 @@ fn not_found(text: &str, old: &str) -> String {
 /// The lines of a change with two before and after.
 fn around(text: &str, at: usize, len: usize) -> String {
     const MOST: usize = 40;
-    let first = text[..at].matches('\n').count();
-    let last = text[..at + len].matches('\n').count();
+    let first = newlines(&text[..at]);
+    let last = first + newlines(&text[at..at + len]);
     let from = first.saturating_sub(2);
     let to = (last + 3).min(from + MOST);
-    let lines = text.lines().enumerate().skip(from).take(to - from);
+    // From the change back to the line: from the top it can be far.
+    let line_start = |end: usize| memrchr(b'\n', &text.as_bytes()[..end]).map_or(0, |end| end + 1);
+    let start = (from..first).fold(line_start(at), |start, _| line_start(start - 1));
     let mut out = String::new();
-    for (n, line) in lines {
+    for (n, line) in (from..to).zip(text[start..].lines()) {
         let line: String = line.chars().take(500).collect();
         out.push_str(&format!("{:>6}\t{line}\n", n + 1));
     }
@@ -174,4 +185,43 @@ fn around(text: &str, at: usize, len: usize) -> String {
         out.push_str("[…]\n");
     }
     out
+}
+
+fn newlines(text: &str) -> usize {
+    memchr_iter(b'\n', text.as_bytes()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The same from the top.
+    fn slow_around(text: &str, at: usize, len: usize) -> String {
+        let first = text[..at].matches('\n').count();
+        let last = text[..at + len].matches('\n').count();
+        let from = first.saturating_sub(2);
+        let to = (last + 3).min(from + 40);
+        let lines = text.lines().enumerate().skip(from).take(to - from);
+        let mut out: String = lines
+            .map(|(n, line)| format!("{:>6}\t{line}\n", n + 1))
+            .collect();
+        if last + 3 > to {
+            out.push_str("[…]\n");
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn the_surroundings_are_those_found_from_the_top(
+            before in "[a\r\n]{0,20}",
+            new in "[b\n]{0,60}",
+            after in "[a\n]{0,12}",
+        ) {
+            let text = [before.as_str(), &new, &after].concat();
+            let got = around(&text, before.len(), new.len());
+            prop_assert_eq!(got, slow_around(&text, before.len(), new.len()));
+        }
+    }
 }
