@@ -1,5 +1,6 @@
 //! Anthropic Messages: `POST {base}/v1/messages`.
 
+mod quick;
 mod stream;
 
 use super::{Decoder, Encoding, Members, NO_IMAGE, Wire, WireOptions, comma, string};

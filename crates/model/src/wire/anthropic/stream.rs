@@ -1,7 +1,7 @@
 //! Reads a stream of Anthropic Messages.
 
 use super::super::{Decoder, garbled, read, stream_error};
-use super::NAME;
+use super::{NAME, quick};
 use crate::error::{ErrorKind, ModelError};
 use crate::{Delta, DeltaSink, sse};
 use gaffer_protocol::message::{RawReasoning, ToolInput};
@@ -41,7 +41,7 @@ enum Part {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Event<'a> {
+pub(super) enum Event<'a> {
     MessageStart {
         message: Start,
     },
@@ -71,19 +71,19 @@ enum Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Start {
+pub(super) struct Start {
     model: String,
     #[serde(default)]
     usage: Counts,
 }
 
 #[derive(Deserialize)]
-struct StopDelta {
+pub(super) struct StopDelta {
     stop_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct ErrorDelta {
+pub(super) struct ErrorDelta {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
@@ -91,16 +91,16 @@ struct ErrorDelta {
 }
 
 #[derive(Deserialize, Default)]
-struct Counts {
+pub(super) struct Counts {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum BlockDelta<'a> {
+pub(super) enum BlockDelta<'a> {
     TextDelta {
         #[serde(borrow)]
         text: Cow<'a, str>,
@@ -127,6 +127,10 @@ impl Decoder for Stream {
         event: sse::Event<'_>,
         deltas: &mut DeltaSink<'_>,
     ) -> Result<Option<Answer>, ModelError> {
+        if let Some((index, delta)) = quick::read(&event) {
+            self.grow_block(index, &delta, deltas)?;
+            return Ok(None);
+        }
         match read(event)? {
             Event::MessageStart { message } => {
                 self.model = message.model;
