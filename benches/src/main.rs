@@ -2,17 +2,24 @@
 
 mod agent;
 mod allocations;
+mod caller;
 mod callgrind;
+mod edit;
 mod events;
 mod flat;
 mod gaffer;
 mod machine;
+mod paired;
 mod process;
+mod read;
 mod report;
+mod sandbox;
 mod say;
+mod search;
 mod server;
 mod start;
 mod stream;
+mod tree;
 mod turns;
 
 use report::Report;
@@ -27,7 +34,7 @@ struct Bench {
     run: fn() -> anyhow::Result<Report>,
 }
 
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 8] = [
     Bench {
         name: "start",
         about: "from exec of the binary to its first request, and its memory",
@@ -47,6 +54,26 @@ const BENCHES: [Bench; 4] = [
         name: "stream",
         about: "an answer of 5 MB in small deltas",
         run: stream::run,
+    },
+    Bench {
+        name: "search",
+        about: "Grep and Glob against rg on a tree of 100,000 files",
+        run: search::run,
+    },
+    Bench {
+        name: "edit",
+        about: "Edit of a file of 10 MB",
+        run: edit::run,
+    },
+    Bench {
+        name: "read",
+        about: "Read in the middle of a file of 1 GB, and its memory",
+        run: read::run,
+    },
+    Bench {
+        name: "sandbox",
+        about: "what the sandbox adds to the start of a command",
+        run: sandbox::run,
     },
 ];
 
@@ -91,6 +118,7 @@ fn part(name: &str, words: &[&str]) -> anyhow::Result<()> {
         "__server" => server::process(words),
         "__agent" => agent::process(words),
         "__decode" => stream::process(words),
+        "__read" => read::process(words),
         _ => anyhow::bail!("unknown part {name}"),
     }
 }
@@ -169,7 +197,10 @@ mod tests {
             Ok(_) => vec!["other"],
             Err(_) => vec!["refused"],
         };
-        assert_eq!(names(&[]), ["start", "turns", "flat", "stream"]);
+        let all = [
+            "start", "turns", "flat", "stream", "search", "edit", "read", "sandbox",
+        ];
+        assert_eq!(names(&[]), all);
         assert_eq!(names(&["flat", "start"]), ["flat", "start"]);
         assert_eq!(names(&["--list"]), ["other"]);
         assert_eq!(names(&["fast"]), ["refused"]);
