@@ -6,6 +6,7 @@
 )]
 
 mod agent;
+mod allowed;
 mod bad_input;
 mod bash;
 mod cache;

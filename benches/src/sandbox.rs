@@ -7,7 +7,7 @@ use crate::report::{Report, least_and_middle, ms};
 use anyhow::ensure;
 use gaffer_tools::bash::Bash;
 use gaffer_tools::{Sandbox, Tool, erase};
-use gaffer_workspace::sandbox::{Binding, is_supported};
+use gaffer_workspace::sandbox::{Binding, Level, kept, unmade};
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -16,25 +16,33 @@ const PAIRS: usize = 51;
 const MOST_MICROS: i128 = 15_000;
 
 pub(crate) fn run() -> anyhow::Result<Report> {
+    let binary = gaffer::binary()?;
+    let level = Level::find(&binary);
     ensure!(
-        is_supported(),
+        level != Level::Rules,
         "this system has no sandbox (Landlock, Linux 5.13 or newer)"
     );
-    let binary = gaffer::binary()?;
     let folder = tempfile::tempdir()?;
     let [work, own, outside] = ["work", "own", "outside"].map(|name| folder.path().join(name));
     for folder in [&work, &own, &outside] {
         std::fs::create_dir(folder)?;
     }
+    // A checkout has what must stay as it is.
+    std::fs::create_dir_all(work.join(".git/hooks"))?;
+    std::fs::write(work.join(".git/config"), "")?;
     let bash = erase(Bash);
     let free = Caller::new(&work, &own, &binary)?;
     let mut bound = Caller::new(&work, &own, &binary)?;
     bound.context.sandbox = Some(Sandbox {
         program: binary,
         binding: Binding {
+            kept: kept(std::slice::from_ref(&work), std::slice::from_ref(&own), &[]),
+            means: level.means().cloned(),
+            unmade: unmade(std::slice::from_ref(&work), &[]),
             write: vec![work, own],
             network: false,
         },
+        may_leave: false,
     });
     check(bash.as_ref(), &free, &bound, &outside)?;
     let input = json!({"command": "true"});
