@@ -6,6 +6,7 @@ pub mod bash;
 mod context;
 pub mod edit;
 mod file;
+pub mod front;
 pub mod glob;
 pub mod grep;
 mod guard;

@@ -4,7 +4,8 @@ mod file;
 mod fill;
 mod find;
 
-pub use file::{Front, Words};
+pub use crate::front::Words;
+pub use file::Front;
 pub use find::{Skill, Skills, find, folders};
 
 use crate::context::Context;
