@@ -266,6 +266,20 @@ impl Fenced {
         Ok(written?)
     }
 
+    /// Makes a folder where there is none. A link or a file in its place is an error.
+    pub fn create_folder(&self, mode: u32) -> Result<(), FenceError> {
+        if self.root.access == Access::Read {
+            return Err(FenceError::ReadOnly(self.path().display().to_string()));
+        }
+        let (outer, name) = self.parent()?;
+        match rustix::fs::mkdirat(&outer, &name, Mode::from_raw_mode(mode)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+        self.open_with(OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+            .map(drop)
+    }
+
     /// The handle of the folder that this path stands in, which is created where it is missing.
     fn parent(&self) -> Result<(OwnedFd, OsString), FenceError> {
         let name = self.below.file_name().map(OsString::from);

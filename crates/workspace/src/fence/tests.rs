@@ -339,3 +339,28 @@ proptest! {
 fn path() -> impl Strategy<Value = String> {
     "(ROOT/|/|)((\\.\\.|\\.|a|b|c|file|outside|secret|root)/){0,5}(a|b|file|secret|\\.\\.)"
 }
+
+#[test]
+fn folders_are_made_with_their_mode_and_never_through_links() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let make = |path: &str| {
+        let root = world.fence.locate(&world.root(), ".")?;
+        root.join(Path::new(path)).unwrap().create_folder(0o700)
+    };
+    make("a/b/new").unwrap();
+    make("a/b/new").unwrap();
+    let made = world.root().join("a/b/new").metadata().unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
+    symlink(world.outside(), world.root().join("out")).unwrap();
+    for bad in ["out", "out/x", "a/file", "a/file/x"] {
+        assert!(make(bad).is_err(), "{bad}");
+    }
+    assert!(!world.outside().join("x").exists());
+    let fence = Fence::new([(world.root(), Access::Read)]);
+    let refused = fence
+        .locate(&world.root(), "y")
+        .unwrap()
+        .create_folder(0o700);
+    assert!(matches!(refused, Err(FenceError::ReadOnly(_))));
+}
