@@ -2,17 +2,41 @@
 
 use sha2::{Digest, Sha256};
 
+macro_rules! prompt {
+    ($name:literal) => {
+        Prompt {
+            name: $name,
+            text: include_str!(concat!("../../../prompts/", $name, ".md")),
+        }
+    };
+}
+
 /// What a single agent with all the tools is told.
-pub const AGENT: Prompt = Prompt {
-    name: "agent",
-    text: include_str!("../../../prompts/agent.md"),
-};
+pub const AGENT: Prompt = prompt!("agent");
+
+/// What the agent is told that can only manage.
+pub const COORDINATOR: Prompt = prompt!("coordinator");
+
+/// What every worker is told, before the text of its type.
+pub const WORKER: Prompt = prompt!("worker");
+
+/// The text of the type that finds things out.
+pub const EXPLORE: Prompt = prompt!("explore");
+
+/// The text of the type that designs a change.
+pub const PLAN: Prompt = prompt!("plan");
+
+/// The text of the type that tries to show that something does not work.
+pub const VERIFIER: Prompt = prompt!("verifier");
+
+/// What stands before project documents.
+pub const DOCUMENTS: Prompt = prompt!("documents");
+
+/// What stands before an agent type's memory.
+pub const MEMORY: Prompt = prompt!("memory");
 
 /// What the model is told that answers questions about pages of the web.
-pub const WEB_FETCH: Prompt = Prompt {
-    name: "web-fetch",
-    text: include_str!("../../../prompts/web-fetch.md"),
-};
+pub const WEB_FETCH: Prompt = prompt!("web-fetch");
 
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt {
@@ -23,11 +47,19 @@ pub struct Prompt {
 impl Prompt {
     /// Written into every session, so that it is known later what an agent had been told.
     pub fn hash(&self) -> String {
-        let digest = Sha256::digest(self.text.as_bytes());
-        digest
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hash(self.text)
     }
 }
+
+/// The hash of what an agent is told.
+pub fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
