@@ -4,10 +4,14 @@
 mod agent;
 mod calls;
 mod context;
+mod documents;
 mod hooks;
 mod inbox;
+mod places;
 pub mod prompt;
 
 pub use agent::{Agent, AgentError, Outcome, Parts};
 pub use context::Surroundings;
+pub use documents::{Document, Documents};
 pub use inbox::{Inbox, Sender, inbox};
+pub use places::Places;
