@@ -2,6 +2,7 @@
 //! other agent.
 
 mod agent;
+pub mod agent_type;
 mod calls;
 mod context;
 mod documents;
@@ -11,6 +12,7 @@ mod places;
 pub mod prompt;
 
 pub use agent::{Agent, AgentError, Outcome, Parts};
+pub use agent_type::{AgentType, AgentTypes};
 pub use context::Surroundings;
 pub use documents::{Document, Documents};
 pub use inbox::{Inbox, Sender, inbox};
