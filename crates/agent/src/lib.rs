@@ -8,6 +8,7 @@ mod context;
 mod documents;
 mod hooks;
 mod inbox;
+mod memory;
 mod places;
 pub mod prompt;
 
@@ -16,4 +17,5 @@ pub use agent_type::{AgentType, AgentTypes};
 pub use context::Surroundings;
 pub use documents::{Document, Documents};
 pub use inbox::{Inbox, Sender, inbox};
+pub use memory::{Memory, MemoryError};
 pub use places::Places;
