@@ -25,5 +25,6 @@ mod sandbox;
 mod sandbox_calls;
 mod sandbox_kept;
 mod scenarios;
+mod scratchpad;
 mod script;
 mod wires;

@@ -2,10 +2,12 @@
 
 use crate::context::{Context, Sandbox};
 use crate::tool::{Access, Output, Run};
+use gaffer_protocol::ResultPart;
 use gaffer_workspace::job::{Ended, Order};
 use gaffer_workspace::jobs::Entry;
 use gaffer_workspace::output::Keeper;
 use gaffer_workspace::sandbox::{Binding, Hold};
+use gaffer_workspace::scratchpad::{Pen, Running};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ffi::OsString;
@@ -56,7 +58,8 @@ impl Run for Bash {
     async fn run(&self, input: BashInput, context: &Context) -> Output {
         let time = input.timeout.map_or(DEFAULT_TIME, Duration::from_millis);
         let time = time.min(LONGEST_TIME);
-        match (input.command, input.job) {
+        let running = context.scratchpad.as_ref().map(Pen::command);
+        let output = match (input.command, input.job) {
             (Some(command), None) => {
                 let how = How {
                     time,
@@ -67,8 +70,27 @@ impl Run for Bash {
             }
             (None, Some(id)) => look(&id, input.stop.unwrap_or(false), context).await,
             _ => Output::error("Give either `command`, or `job` to look at a running one."),
+        };
+        match running {
+            Some(running) => record(running, output, context).await,
+            None => output,
         }
     }
+}
+
+/// Records what commands wrote to the scratchpad.
+async fn record(running: Running, mut output: Output, context: &Context) -> Output {
+    let has_jobs = !context.jobs.alive().is_empty();
+    let scanned = tokio::task::spawn_blocking(move || running.ended(has_jobs)).await;
+    let note = match scanned {
+        Ok(scanned) => scanned.note,
+        Err(why) => Some(format!(
+            "What was written in the scratchpad could not be recorded: {why}."
+        )),
+    };
+    let note = note.map(|note| ResultPart::Text(format!("[{note}]")));
+    output.parts.extend(note);
+    output
 }
 
 /// How a command is to run.

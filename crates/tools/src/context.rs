@@ -8,6 +8,7 @@ use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::job::Launcher;
 use gaffer_workspace::jobs::Jobs;
 use gaffer_workspace::sandbox::Binding;
+use gaffer_workspace::scratchpad::Pen;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub struct Context {
     pub hidden: Arc<[String]>,
     /// Where long results are kept whole; the agent may read there.
     pub spill: PathBuf,
+    /// The crew's scratchpad, where there is one. Its folder is one of the fence's roots.
+    pub scratchpad: Option<Pen>,
     /// A folder of its own for temporary files, which no other agent uses.
     pub temp: PathBuf,
     /// The commands it has started.
@@ -63,6 +66,7 @@ impl Context {
             seen: Seen::default(),
             hidden: Arc::new([]),
             spill: spill.to_owned(),
+            scratchpad: None,
             temp: temp.to_owned(),
             jobs: Jobs::new(Launcher::new(program.to_owned())),
             shell: Shell::default(),
@@ -74,6 +78,17 @@ impl Context {
             excludes: None,
             images: true,
         }
+    }
+
+    /// The same agent with the crew's scratchpad: its tools and its commands may write there. What
+    /// may be done unasked is for its policy to say.
+    pub fn with_scratchpad(mut self, pen: Pen) -> Self {
+        self.fence = self.fence.join(pen.pad().fence());
+        if let Some(sandbox) = &mut self.sandbox {
+            sandbox.binding.write.push(pen.pad().path());
+        }
+        self.scratchpad = Some(pen);
+        self
     }
 }
 

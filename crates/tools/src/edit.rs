@@ -1,7 +1,7 @@
 //! Edit: one exact text in a file becomes another.
 
 use crate::context::Context;
-use crate::file::{check_seen, distance, explain, load, locate};
+use crate::file::{aside, check_seen, distance, explain, hold, load, locate, save};
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::fence::FenceError;
 use memchr::memmem::{self, Finder};
@@ -33,9 +33,11 @@ impl Run for Edit {
     type Input = EditInput;
 
     async fn run(&self, input: EditInput, context: &Context) -> Output {
-        match edit(&input, context) {
+        let shown = input.file_path.clone();
+        let done = aside(context, move |context| edit(&input, context)).await;
+        match done {
             Ok(text) => Output::text(text),
-            Err(why) => Output::error(format!("{} was not changed: {why}.", input.file_path)),
+            Err(why) => Output::error(format!("{shown} was not changed: {why}.")),
         }
     }
 }
@@ -46,17 +48,14 @@ fn edit(input: &EditInput, context: &Context) -> Result<String, String> {
     }
     let fenced = locate(context, &input.file_path)?;
     let explain = |error| explain(context, &input.file_path, error);
-    let old = match load(&fenced) {
+    let held = hold(context, &fenced);
+    let old = match load(context, &fenced) {
         Err(FenceError::Io(error))
             if error.kind() == std::io::ErrorKind::NotFound && input.old_string.is_empty() =>
         {
-            fenced
-                .replace(input.new_string.as_bytes(), None)
-                .map_err(explain)?;
-            context
-                .seen
-                .note(fenced.path(), input.new_string.as_bytes());
-            return Ok(format!("{} created.", input.file_path));
+            let bytes = input.new_string.as_bytes();
+            let note = save(context, &fenced, held, bytes, None).map_err(explain)?;
+            return Ok(format!("{} created.{note}", input.file_path));
         }
         old => old.map_err(explain)?,
     };
@@ -64,12 +63,10 @@ fn edit(input: &EditInput, context: &Context) -> Result<String, String> {
     let text = String::from_utf8(old.bytes)
         .map_err(|_| "it is not UTF-8 text; change it with a command".to_owned())?;
     let change = replace(text, input)?;
-    fenced
-        .replace(change.text.as_bytes(), Some(old.mode))
-        .map_err(explain)?;
-    context.seen.note(fenced.path(), change.text.as_bytes());
+    let bytes = change.text.as_bytes();
+    let note = save(context, &fenced, held, bytes, Some(old.mode)).map_err(explain)?;
     Ok(format!(
-        "{}\n{}",
+        "{}\n{}{note}",
         change.said,
         around(&change.text, change.at, change.len)
     ))

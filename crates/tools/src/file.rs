@@ -3,6 +3,8 @@
 
 use crate::context::{Context, State};
 use gaffer_workspace::fence::{FenceError, Fenced};
+use gaffer_workspace::scratchpad::{Held, Pen};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -15,6 +17,16 @@ pub(crate) const LARGEST: u64 = 32 << 20;
 pub(crate) struct Loaded {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
+}
+
+/// Does something with files on a thread where it holds up nobody.
+pub(crate) async fn aside<T: Send + 'static>(
+    context: &Context,
+    work: impl FnOnce(&Context) -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let context = context.clone();
+    let done = tokio::task::spawn_blocking(move || work(&context)).await;
+    done.map_err(|why| why.to_string())?
 }
 
 /// Finds a file. Errors are sentences for the model.
@@ -37,8 +49,8 @@ pub(crate) fn explain(context: &Context, path: &str, error: FenceError) -> Strin
 }
 
 /// Loads a regular file whole.
-pub(crate) fn load(fenced: &Fenced) -> Result<Loaded, FenceError> {
-    let mut file = fenced.open()?;
+pub(crate) fn load(context: &Context, fenced: &Fenced) -> Result<Loaded, FenceError> {
+    let mut file = open(context, fenced)?;
     let metadata = file.metadata()?;
     let other = |what: &str| io::Error::other(what.to_owned()).into();
     if metadata.is_dir() {
@@ -57,12 +69,45 @@ pub(crate) fn load(fenced: &Fenced) -> Result<Loaded, FenceError> {
     Ok(Loaded { bytes, mode })
 }
 
+/// Opens a file or a folder for reading; a file of the scratchpad only if it is not from elsewhere.
+pub(crate) fn open(context: &Context, fenced: &Fenced) -> Result<File, FenceError> {
+    let pad = context.scratchpad.as_ref().map(Pen::pad);
+    match pad.filter(|pad| fenced.path().starts_with(pad.path())) {
+        Some(pad) => pad.open_file(fenced),
+        None => fenced.open(),
+    }
+}
+
+/// Taken before a tool looks at what it is about to change: no other tool writes to the scratchpad
+/// until it is done. Elsewhere nothing is taken.
+pub(crate) fn hold<'a>(context: &'a Context, fenced: &Fenced) -> Option<Held<'a>> {
+    context.scratchpad.as_ref()?.hold(&fenced.path())
+}
+
+/// Puts new bytes in the place of a file: where all tools write. What it returns is to be said
+/// behind the result.
+pub(crate) fn save(
+    context: &Context,
+    fenced: &Fenced,
+    held: Option<Held<'_>>,
+    bytes: &[u8],
+    mode: Option<u32>,
+) -> Result<String, FenceError> {
+    fenced.replace(bytes, mode)?;
+    context.seen.note(fenced.path(), bytes);
+    let recorded = held.map_or(Ok(()), |held| held.written(bytes));
+    Ok(match recorded {
+        Ok(()) => String::new(),
+        Err(why) => format!("\n[It was written, but that could not be recorded: {why}.]"),
+    })
+}
+
 /// A file may be changed only by who has seen it as it is now.
 pub(crate) fn check_seen(context: &Context, fenced: &Fenced, bytes: &[u8]) -> Result<(), String> {
     match context.seen.state(&fenced.path(), bytes) {
         State::Current => Ok(()),
-        State::Unseen => Err("it has not been read yet; Read it first".to_owned()),
-        State::Changed => Err("it has changed since it was last read; Read it again".to_owned()),
+        State::Unseen => Err("it has not been read yet; read it first".to_owned()),
+        State::Changed => Err("it has changed since it was last read; read it again".to_owned()),
     }
 }
 

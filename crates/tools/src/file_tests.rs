@@ -166,7 +166,7 @@ async fn a_file_is_changed_only_by_who_has_read_it_as_it_is() {
             .edit("f", "alpha", "x")
             .await
             .0
-            .contains("has not been read yet; Read it first")
+            .contains("has not been read yet; read it first")
     );
     let write = json!({"file_path": "f", "content": "new"});
     assert!(place.call(Write, write.clone()).await.1);

@@ -17,6 +17,7 @@ pub mod pdf;
 pub mod permission;
 pub mod question;
 pub mod read;
+pub mod scratchpad;
 mod set;
 pub mod skill;
 #[cfg(test)]

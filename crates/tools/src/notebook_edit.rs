@@ -1,7 +1,7 @@
 //! NotebookEdit: one cell of a Jupyter notebook.
 
 use crate::context::Context;
-use crate::file::{check_seen, explain, load, locate};
+use crate::file::{aside, check_seen, explain, hold, load, locate, save};
 use crate::notebook::{cell_id, parse, source, to_bytes};
 use crate::tool::{Access, Output, Run};
 use schemars::JsonSchema;
@@ -49,9 +49,11 @@ impl Run for NotebookEdit {
     type Input = NotebookEditInput;
 
     async fn run(&self, input: NotebookEditInput, context: &Context) -> Output {
-        match edit(&input, context) {
+        let shown = input.notebook_path.clone();
+        let done = aside(context, move |context| edit(&input, context)).await;
+        match done {
             Ok(text) => Output::text(text),
-            Err(why) => Output::error(format!("{} was not changed: {why}.", input.notebook_path)),
+            Err(why) => Output::error(format!("{shown} was not changed: {why}.")),
         }
     }
 }
@@ -59,7 +61,8 @@ impl Run for NotebookEdit {
 fn edit(input: &NotebookEditInput, context: &Context) -> Result<String, String> {
     let fenced = locate(context, &input.notebook_path)?;
     let explain = |error| explain(context, &input.notebook_path, error);
-    let old = load(&fenced).map_err(explain)?;
+    let held = hold(context, &fenced);
+    let old = load(context, &fenced).map_err(explain)?;
     check_seen(context, &fenced, &old.bytes)?;
     let mut book = parse(&old.bytes)?;
     let has_ids = book["nbformat_minor"].as_u64().unwrap_or(0) >= 5;
@@ -68,9 +71,8 @@ fn edit(input: &NotebookEditInput, context: &Context) -> Result<String, String> 
     };
     let said = apply(input, cells, has_ids)?;
     let bytes = to_bytes(&book, &old.bytes)?;
-    fenced.replace(&bytes, Some(old.mode)).map_err(explain)?;
-    context.seen.note(fenced.path(), &bytes);
-    Ok(said)
+    let note = save(context, &fenced, held, &bytes, Some(old.mode)).map_err(explain)?;
+    Ok(said + &note)
 }
 
 fn apply(

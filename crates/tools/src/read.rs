@@ -1,7 +1,7 @@
 //! Read: a file with line numbers, an image, a notebook, or pages of a PDF.
 
 use crate::context::Context;
-use crate::file::{LARGEST, explain, load, locate, names};
+use crate::file::{LARGEST, aside, explain, load, locate, names, open};
 use crate::notebook;
 use crate::pdf::{self, Pages};
 use crate::tool::{Access, Output, Run};
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 
-const MOST_LINES: usize = 2000;
+pub(crate) const MOST_LINES: usize = 2000;
 const LONGEST_LINE: usize = 2000;
 const MOST_BYTES: usize = 256 << 10;
 /// Providers take no larger images.
@@ -61,14 +61,21 @@ async fn found(input: ReadInput, context: &Context) -> Result<Output, String> {
     let pages = input.pages.as_deref().map(str::trim);
     let pages = pages.filter(|pages| !pages.is_empty());
     let pages = pages.map(Pages::parse).transpose()?;
-    let surroundings = context.clone();
-    let read = tokio::task::spawn_blocking(move || read(&input, &surroundings));
-    match (read.await.map_err(|why| why.to_string())??, pages) {
+    let read = aside(context, move |context| read(&input, context)).await?;
+    match (read, pages) {
         (Found::Pdf(bytes), pages) => Ok(Output::text(pdf::read(context, &bytes, pages).await?)),
         (Found::Shown(_), Some(_)) => {
             Err("it is not a PDF, and only those have pages; leave pages out".to_owned())
         }
         (Found::Shown(output), None) => Ok(output),
+    }
+}
+
+/// The same for who cannot read PDFs.
+pub(crate) fn read_plain(input: &ReadInput, context: &Context) -> Result<Output, String> {
+    match read(input, context)? {
+        Found::Shown(output) => Ok(output),
+        Found::Pdf(_) => Err("it is a PDF; a worker can read it".to_owned()),
     }
 }
 
@@ -82,14 +89,14 @@ fn read(input: &ReadInput, context: &Context) -> Result<Found, String> {
         return Err(format!("it is a folder; {}", listing(context, &fenced)));
     }
     if metadata.len() > LARGEST && metadata.is_file() {
-        let file = fenced.open().map_err(explain)?;
+        let file = open(context, &fenced).map_err(explain)?;
         let mut file = BufReader::with_capacity(256 << 10, file);
         if file.fill_buf().is_ok_and(pdf::is_pdf) {
             return Err("it is a PDF of more than 32 MB".to_owned());
         }
         return Ok(Found::Shown(Output::text(lines(file, first, limit)?)));
     }
-    let loaded = load(&fenced).map_err(explain)?;
+    let loaded = load(context, &fenced).map_err(explain)?;
     let path = fenced.path();
     let kind = path
         .extension()
@@ -153,7 +160,11 @@ fn image(media_type: &str, bytes: &[u8], context: &Context) -> Result<Output, St
 }
 
 /// Lines with their numbers, from a reader that is never taken into memory whole.
-fn lines(mut reader: impl BufRead, first: usize, limit: usize) -> Result<String, String> {
+pub(crate) fn lines(
+    mut reader: impl BufRead,
+    first: usize,
+    limit: usize,
+) -> Result<String, String> {
     let mut out = String::new();
     let mut line = Vec::new();
     let mut number = skip(&mut reader, first - 1)?;

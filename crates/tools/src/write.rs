@@ -1,7 +1,7 @@
 //! Write: a whole file, new or in the place of one that was read.
 
 use crate::context::Context;
-use crate::file::{check_seen, explain, load, locate};
+use crate::file::{aside, check_seen, explain, hold, load, locate, save};
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::fence::FenceError;
 use schemars::JsonSchema;
@@ -27,17 +27,20 @@ impl Run for Write {
     type Input = WriteInput;
 
     async fn run(&self, input: WriteInput, context: &Context) -> Output {
-        match write(&input, context) {
+        let shown = input.file_path.clone();
+        let done = aside(context, move |context| write(&input, context)).await;
+        match done {
             Ok(text) => Output::text(text),
-            Err(why) => Output::error(format!("{} was not written: {why}.", input.file_path)),
+            Err(why) => Output::error(format!("{shown} was not written: {why}.")),
         }
     }
 }
 
-fn write(input: &WriteInput, context: &Context) -> Result<String, String> {
+pub(crate) fn write(input: &WriteInput, context: &Context) -> Result<String, String> {
     let fenced = locate(context, &input.file_path)?;
     let explain = |error| explain(context, &input.file_path, error);
-    let (mode, done) = match load(&fenced) {
+    let held = hold(context, &fenced);
+    let (mode, done) = match load(context, &fenced) {
         Ok(old) => {
             check_seen(context, &fenced, &old.bytes)?;
             (Some(old.mode), "replaced")
@@ -47,14 +50,12 @@ fn write(input: &WriteInput, context: &Context) -> Result<String, String> {
         }
         Err(error) => return Err(explain(error)),
     };
-    fenced
-        .replace(input.content.as_bytes(), mode)
-        .map_err(explain)?;
-    context.seen.note(fenced.path(), input.content.as_bytes());
+    let bytes = input.content.as_bytes();
+    let note = save(context, &fenced, held, bytes, mode).map_err(explain)?;
     let lines = input.content.lines().count();
     Ok(format!(
-        "{} {done}: {lines} lines, {} bytes.",
+        "{} {done}: {lines} lines, {} bytes.{note}",
         input.file_path,
-        input.content.len()
+        bytes.len()
     ))
 }

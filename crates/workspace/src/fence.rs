@@ -7,7 +7,7 @@
 
 mod folder;
 
-pub use folder::{Folder, Kind};
+pub use folder::{Folder, Kind, Stamp};
 
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -85,6 +85,28 @@ impl Fence {
             roots: roots.into_iter().filter_map(open).collect(),
             mounts: Arc::new(mounts()),
         }
+    }
+
+    /// These folders and those of another fence, from the handles that it has.
+    pub fn join(&self, other: &Self) -> Self {
+        let mut fence = self.clone();
+        fence.roots.extend(other.roots.iter().cloned());
+        fence
+    }
+
+    /// One of the folders and nothing else, only to be read.
+    pub fn reading(&self, folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().ok()?;
+        let root = self.roots.iter().find(|root| root.path == folder)?;
+        let root = Root {
+            path: folder,
+            handle: root.handle.try_clone().ok()?,
+            access: Access::Read,
+        };
+        Some(Self {
+            roots: vec![Arc::new(root)],
+            mounts: self.mounts.clone(),
+        })
     }
 
     /// The folders, the agent's own first.
@@ -189,7 +211,11 @@ fn resolve(path: &Path) -> Result<PathBuf, FenceError> {
 impl Fenced {
     /// The whole path, for showing and for keys.
     pub fn path(&self) -> PathBuf {
-        self.root.path.join(&self.below)
+        // Joining nothing would leave a slash at the end.
+        match self.is_root() {
+            true => self.root.path.clone(),
+            false => self.root.path.join(&self.below),
+        }
     }
 
     pub fn is_root(&self) -> bool {

@@ -1,4 +1,5 @@
-//! Where agents work: the paths that they may open and the processes that they start.
+//! Where agents work: the paths that they may open, the processes that they start,
+//! and the scratchpad that they share.
 
 pub mod fence;
 pub mod job;
@@ -6,4 +7,5 @@ pub mod jobs;
 pub mod output;
 pub mod process;
 pub mod sandbox;
+pub mod scratchpad;
 pub mod warden;

@@ -44,6 +44,8 @@ pub struct Policy {
     /// The folders that the agent works in, its own first; absolute and without links.
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
+    /// The crew's scratchpad, where agents write unasked; absolute and without links.
+    pub scratchpad: Option<PathBuf>,
     /// Whether its shell commands run in a sandbox.
     pub sandboxed: bool,
     /// Whether a shell command may ask to run outside the sandbox.
@@ -77,6 +79,7 @@ impl Policy {
             deny: Vec::new(),
             roots,
             home,
+            scratchpad: None,
             sandboxed: false,
             may_leave: false,
             headless: false,
@@ -106,6 +109,7 @@ impl Policy {
                 false => role.roots,
             },
             home: self.home.clone(),
+            scratchpad: self.scratchpad.clone(),
             sandboxed: role.sandboxed,
             may_leave: self.may_leave,
             headless: self.headless,
@@ -242,6 +246,9 @@ impl Policy {
         }
         match &subject.what {
             What::Files(files) if !files.writes => Ok(Reason::ReadOnly),
+            What::Files(files) if files.real.iter().all(|path| self.is_shared(path)) => {
+                Ok(Reason::Unasked)
+            }
             What::Files(files) => {
                 let mut paths = files.real.iter();
                 let is_accepted = mode == Mode::AcceptEdits
@@ -254,6 +261,12 @@ impl Policy {
             _ if request.access == Access::Reads => Ok(Reason::ReadOnly),
             _ => Err(Reason::Uncovered { what, mode }),
         }
+    }
+
+    /// Whether a path is in the scratchpad, and not the folder itself.
+    fn is_shared(&self, path: &Path) -> bool {
+        let scratchpad = self.scratchpad.as_ref();
+        scratchpad.is_some_and(|folder| path.starts_with(folder) && path != folder)
     }
 
     /// The rule that takes a whole tool away, here or above: an agent need not see the tool.

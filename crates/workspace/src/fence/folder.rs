@@ -16,6 +16,24 @@ pub struct Folder {
     mounts: Arc<Vec<u64>>,
 }
 
+/// What the file system says of a file. Times are in seconds and nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    pub inode: u64,
+    pub size: u64,
+    pub modified: (i64, u64),
+    /// When anything about it was changed. Programs can set the other time back, but not this one.
+    pub changed: (i64, u64),
+}
+
+impl Stamp {
+    /// Milliseconds since 1970.
+    pub fn modified_ms(&self) -> u64 {
+        let (seconds, nanoseconds) = self.modified;
+        u64::try_from(seconds).unwrap_or(0) * 1000 + nanoseconds / 1_000_000
+    }
+}
+
 /// What stands behind a name, without following links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -106,6 +124,17 @@ impl Folder {
             Err(Errno::NOSYS | Errno::PERM) => plain(),
             opened => opened,
         }
+    }
+
+    /// What tells whether a file of this folder has been changed.
+    pub fn stamp(&self, name: &CStr) -> Result<Stamp, FenceError> {
+        let stat = rustix::fs::statat(&self.handle, name, NO_LINKS).map_err(io::Error::from)?;
+        Ok(Stamp {
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        })
     }
 
     /// When a file of this folder was last written, in seconds and nanoseconds.

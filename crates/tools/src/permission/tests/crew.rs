@@ -192,3 +192,29 @@ fn below_an_agent_that_nobody_watches_nobody_is_asked() {
         }
     ));
 }
+
+#[test]
+fn the_scratchpad_is_written_unasked() {
+    for mode in Mode::ALL {
+        let mut parent = policy(mode, "-Edit(//pad/private/**)");
+        parent.scratchpad = Some("/pad".into());
+        let child = Arc::new(parent).child(role(Some(mode), ""));
+        let outcome = |path| decide(&child, "Write", &input("Write", path)).outcome;
+        let want = match mode {
+            Mode::Plan => Outcome::Deny,
+            _ => Outcome::Allow,
+        };
+        assert_eq!(outcome("/pad/notes/a.md"), want, "{mode:?}");
+        assert_eq!(outcome("/pad/private/a.md"), Outcome::Deny, "{mode:?}");
+        if mode != Mode::BypassPermissions {
+            for path in [
+                "/pad/.git/config",
+                "/pad/../etc/passwd",
+                "/padded/a",
+                "/pad",
+            ] {
+                assert_ne!(outcome(path), Outcome::Allow, "{mode:?} {path}");
+            }
+        }
+    }
+}
