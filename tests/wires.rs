@@ -23,6 +23,7 @@ fn wire(kind: WireKind) -> Arc<dyn Wire> {
         max_output: 100,
         extra: serde_json::Map::new(),
         images: true,
+        server_tools: Vec::new(),
     };
     match kind {
         WireKind::Anthropic => Arc::new(Anthropic { options }),

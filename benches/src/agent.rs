@@ -155,6 +155,7 @@ pub(crate) fn wire() -> Anthropic {
             max_output: 32_000,
             extra: serde_json::Map::new(),
             images: true,
+            server_tools: Vec::new(),
         },
     }
 }

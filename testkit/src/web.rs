@@ -1,7 +1,7 @@
 //! Pages on loopback, for tests of what reads the web.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
@@ -28,12 +28,25 @@ impl Page {
     }
 }
 
+impl Page {
+    /// A stream of server-sent events.
+    pub fn events(body: &str) -> Self {
+        Self {
+            kind: "text/event-stream",
+            body: body.to_owned(),
+        }
+    }
+}
+
 /// A server of pages by their paths. It ends with the process.
 #[derive(Debug)]
 pub struct Pages {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
+
+/// A request: what was asked for, queries included, and the body that came with it.
+type Asked = (String, String);
 
 impl Pages {
     pub fn serve<'a>(pages: impl IntoIterator<Item = (&'a str, Page)>) -> Self {
@@ -60,25 +73,43 @@ impl Pages {
 
     /// What was asked for so far, queries included.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        let asked = self.asked.lock().unwrap();
+        asked.iter().map(|(target, _)| target.clone()).collect()
+    }
+
+    /// What came with the requests so far.
+    pub fn bodies(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().map(|(_, body)| body.clone()).collect()
     }
 }
 
 fn answer(
     mut stream: TcpStream,
     pages: &BTreeMap<String, Page>,
-    asked: &Mutex<Vec<String>>,
+    asked: &Mutex<Vec<Asked>>,
 ) -> std::io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let first = lines.next().transpose()?.unwrap_or_default();
-    while lines
-        .next()
-        .transpose()?
-        .is_some_and(|line| !line.is_empty())
-    {}
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let line = line.trim_end().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let came = String::from_utf8_lossy(&body).into_owned();
     let target = first.split(' ').nth(1).unwrap_or("/").to_owned();
     let path = target.split('?').next().unwrap_or_default().to_owned();
-    asked.lock().unwrap().push(target);
+    asked.lock().unwrap().push((target, came));
     let (status, kind, body) = match pages.get(&path) {
         Some(page) => ("200 OK", page.kind, page.body.as_str()),
         None => ("404 Not Found", "text/plain", "not here"),

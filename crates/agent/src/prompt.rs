@@ -38,6 +38,12 @@ pub const MEMORY: Prompt = prompt!("memory");
 /// What the model is told that answers questions about pages of the web.
 pub const WEB_FETCH: Prompt = prompt!("web-fetch");
 
+/// What the model is told that searches with its provider's own tool.
+pub const WEB_SEARCH: Prompt = Prompt {
+    name: "web-search",
+    text: include_str!("../../../prompts/web-search.md"),
+};
+
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt {
     pub name: &'static str,

@@ -4,6 +4,7 @@ use crate::args::Common;
 use crate::exit::Usage;
 use crate::hooks::hooks;
 use crate::model::{self, Chosen};
+use crate::search::ProviderSearch;
 use crate::settings::{Search, Settings};
 use crate::small::Small;
 use crate::system;
@@ -18,7 +19,7 @@ use gaffer_tools::read::Read;
 use gaffer_tools::skill::{self, Around, Skills};
 use gaffer_tools::tool_search::{self, Pool};
 use gaffer_tools::web::{
-    Allow, SearchProvider, Searches, Summarise, Web, WebFetch, WebLimits, WebSearch,
+    Allow, SearchEngine, Searches, Summarise, Web, WebFetch, WebLimits, WebSearch, searxng,
 };
 use gaffer_tools::write::Write;
 use gaffer_tools::{ToolSet, erase};
@@ -32,7 +33,7 @@ pub(crate) struct Gear {
     pub(crate) hooks: Option<Hooks>,
     skills: Arc<Skills>,
     web: Option<Arc<Web>>,
-    search: SearchProvider,
+    search: Option<Arc<dyn SearchEngine>>,
     searches: Searches,
     summarise: Option<Arc<dyn Summarise>>,
     glob: Glob,
@@ -59,9 +60,12 @@ impl Gear {
         let allow = Allow::parse(&settings.web.allow)
             .map_err(|why| Usage::new(format!("settings, web.allow: {why}")))?;
         let search = match &settings.web.search {
-            Some(Search::Searxng(address)) => SearchProvider::searxng(address)
-                .map_err(|why| Usage::new(format!("settings, web.search: {why}")))?,
-            None => SearchProvider::None,
+            Some(Search::Searxng(address)) => Some(
+                searxng(address)
+                    .map_err(|why| Usage::new(format!("settings, web.search: {why}")))?,
+            ),
+            Some(Search::Provider) => ProviderSearch::choose(common, settings, chosen)?,
+            None => None,
         };
         let small = model::small(common, settings, chosen)?;
         Ok(Self {
@@ -86,7 +90,7 @@ impl Gear {
             hooks: None,
             skills: Arc::default(),
             web: None,
-            search: SearchProvider::None,
+            search: None,
             searches: Searches::default(),
             summarise: None,
             glob: Glob::default(),
@@ -108,7 +112,7 @@ impl Gear {
         if let Some(web) = &self.web {
             tools.push(erase(WebFetch::new(web.clone(), self.summarise.clone())));
         }
-        tools.extend(WebSearch::new(self.search.engine(), self.searches.clone()).map(erase));
+        tools.extend(WebSearch::new(self.search.clone(), self.searches.clone()).map(erase));
         let around = Around {
             project: self.project.clone(),
             session: session.to_owned(),

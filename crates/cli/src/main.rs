@@ -14,6 +14,7 @@ mod model;
 mod policy;
 mod run;
 mod script;
+mod search;
 mod settings;
 mod small;
 mod system;

@@ -47,20 +47,36 @@ pub(crate) fn small(
     if chosen.kind == Kind::Scripted {
         return Ok(Some(chosen.model.clone()));
     }
-    let own = settings.providers.get(chosen.kind.as_str());
-    let own = own.cloned().unwrap_or_default();
-    let deadlines = deadlines(&own);
-    let common = Common {
-        model: Some(name.clone()),
-        ..common.clone()
-    };
-    let prices = &chosen.prices;
-    let connection = connection(chosen.kind, &common, settings, own, deadlines, prices)?;
+    let connection = named(common, settings, chosen, name)?;
     let single = connect(connection).map_err(|error| Usage::new(error.to_string()))?;
     let (gate, patience) = (chosen.gate.clone(), patience(settings));
     let entropy = Arc::new(SystemEntropy);
     let retrying = Retrying::new(single, gate, patience, entropy);
     Ok(Some(Arc::new(retrying)))
+}
+
+/// How another model of the same provider is reached.
+pub(crate) fn named(
+    common: &Common,
+    settings: &Settings,
+    chosen: &Chosen,
+    name: &str,
+) -> Result<Connection, Usage> {
+    let own = settings.providers.get(chosen.kind.as_str());
+    let own = own.cloned().unwrap_or_default();
+    let deadlines = deadlines(&own);
+    let common = Common {
+        model: Some(name.to_owned()),
+        ..common.clone()
+    };
+    connection(
+        chosen.kind,
+        &common,
+        settings,
+        own,
+        deadlines,
+        &chosen.prices,
+    )
 }
 
 /// Finds out who answers. Nothing is sent yet.
@@ -188,6 +204,7 @@ fn connection(
             max_output: own.max_output_tokens.unwrap_or(most),
             extra: own.extra,
             images: own.images.unwrap_or(true),
+            server_tools: Vec::new(),
         },
     })
 }
@@ -202,7 +219,7 @@ fn deadlines(own: &ProviderSettings) -> Deadlines {
     }
 }
 
-fn patience(settings: &Settings) -> Patience {
+pub(crate) fn patience(settings: &Settings) -> Patience {
     let (retry, default) = (&settings.retry, Patience::default());
     Patience {
         attempts: retry.attempts.unwrap_or(default.attempts),

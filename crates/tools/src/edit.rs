@@ -1,7 +1,8 @@
 //! Edit: one exact text in a file becomes another.
 
 use crate::context::Context;
-use crate::file::{aside, check_seen, distance, explain, hold, load, locate, save};
+use crate::file::{aside, check_seen, explain, hold, load, locate, save};
+use crate::nearest::distance;
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::fence::FenceError;
 use memchr::memmem::{self, Finder};

@@ -120,15 +120,11 @@ fn nearest(context: &Context, path: &str) -> Option<String> {
         .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let folder = context.fence.locate(&context.cwd.get(), parent).ok()?;
-    let close = names(context, &folder)
-        .into_iter()
-        .map(|other| (distance(&name, &other), other))
-        .filter(|(distance, _)| *distance <= 2.max(name.chars().count() / 3))
-        .min()?;
+    let close = crate::nearest::nearest(&name, names(context, &folder))?;
     Some(if parent == Path::new(".") {
-        close.1
+        close
     } else {
-        parent.join(close.1).display().to_string()
+        parent.join(close).display().to_string()
     })
 }
 
@@ -147,20 +143,4 @@ pub(crate) fn names(context: &Context, folder: &Fenced) -> Vec<String> {
     shown
         .map(|name| name.to_string_lossy().into_owned())
         .collect()
-}
-
-/// How many letters must change to make one word the other, whatever their case.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.to_lowercase().chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }

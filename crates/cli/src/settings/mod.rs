@@ -10,6 +10,7 @@ use gaffer_model::price::Price;
 use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
 use gaffer_tools::hook::{EventKind, OnTimeout};
+use gaffer_tools::nearest::hint;
 use layers::{Layer, Places};
 use merge::{Merged, Origin};
 use serde::Deserialize;
@@ -58,6 +59,8 @@ pub(crate) struct WebSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Search {
+    /// The model's provider, where it has a search tool of its own.
+    Provider,
     /// A SearXNG server's address.
     Searxng(String),
 }
@@ -183,8 +186,7 @@ impl Settings {
             serde_json::from_str(&layer.text).unwrap_or_default();
         let known = |key: &str| KEYS.iter().any(|(known, _)| *known == key) || key == "$schema";
         for key in all.keys().filter(|key| !known(key)) {
-            let near = nearest(key).map(|near| format!("; did you mean `{near}`?"));
-            let near = near.unwrap_or_default();
+            let near = hint(key, KEYS.map(|(known, _)| known));
             system::say(&format!(
                 "gaffer: settings {path}: unknown key `{key}`{near}"
             ));
@@ -210,29 +212,6 @@ impl Settings {
             None => Ok(()),
         }
     }
-}
-
-/// The known key that is a few letters away.
-fn nearest(key: &str) -> Option<&'static str> {
-    let with_distance = KEYS.iter().map(|(known, _)| (distance(key, known), *known));
-    let (distance, known) = with_distance.min()?;
-    (distance <= 2.max(key.len() / 3)).then_some(known)
-}
-
-/// How many letters must change to make one word the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -272,9 +251,10 @@ mod tests {
 
     #[test]
     fn the_nearest_key_is_named() {
-        assert_eq!(nearest("modell"), Some("model"));
-        assert_eq!(nearest("max_turns"), Some("maxTurns"));
-        assert_eq!(nearest("enabledPlugins"), None);
+        let near = |key| hint(key, KEYS.map(|(known, _)| known));
+        assert_eq!(near("modell"), "; did you mean `model`?");
+        assert_eq!(near("max_turns"), "; did you mean `maxTurns`?");
+        assert_eq!(near("enabledPlugins"), "");
     }
 
     #[test]

@@ -48,6 +48,10 @@ impl Wire for Anthropic {
                 tools.push(b'}');
             }
         }
+        for tool in &self.options.server_tools {
+            comma(&mut tools, &mut first);
+            tools.extend_from_slice(tool.as_str().as_bytes());
+        }
         tools.push(b']');
         let mut system = b"[{\"type\":\"text\",\"text\":".to_vec();
         string(&mut system, &prefix.system);
@@ -70,7 +74,7 @@ impl Wire for Anthropic {
                     "tools",
                 ],
             );
-        if !prefix.tools.is_empty() {
+        if tools.len() > 2 {
             members.key("tools").extend_from_slice(&tools);
         }
         if !prefix.system.is_empty() {

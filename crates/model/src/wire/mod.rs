@@ -76,6 +76,8 @@ pub struct WireOptions {
     pub extra: serde_json::Map<String, serde_json::Value>,
     /// Whether images may stand in messages.
     pub images: bool,
+    /// Tools that the provider itself runs, in its own form.
+    pub server_tools: Vec<Json>,
 }
 
 /// Writes `"key":value` members of a JSON object in the order they are given.

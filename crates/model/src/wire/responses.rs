@@ -42,6 +42,10 @@ impl Wire for Responses {
                 .raw("strict", "false")
                 .close();
         }
+        for tool in &self.options.server_tools {
+            comma(&mut tools, &mut first);
+            tools.extend_from_slice(tool.as_str().as_bytes());
+        }
         tools.push(b']');
         let mut out = Vec::with_capacity(tools.len() + prefix.system.len() + 512);
         let own = ["model", "stream", "instructions", "tools", "input"];
@@ -68,7 +72,7 @@ impl Wire for Responses {
         if !prefix.system.is_empty() {
             members = members.str("instructions", &prefix.system);
         }
-        if !prefix.tools.is_empty() {
+        if tools.len() > 2 {
             members.key("tools").extend_from_slice(&tools);
         }
         members.key("input").push(b'[');

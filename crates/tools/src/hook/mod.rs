@@ -10,7 +10,6 @@ mod event;
 mod http;
 mod kind;
 mod matcher;
-mod nearest;
 mod outcome;
 mod reading;
 mod run;

@@ -4,7 +4,7 @@ use super::config::{Background, Group, Handler, HookConfig, HttpHook, Runner};
 use super::http;
 use super::kind::EventKind;
 use super::matcher::Matcher;
-use super::nearest::hint;
+use crate::nearest::hint;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

@@ -12,7 +12,9 @@ mod search;
 pub use address::{Allow, Lookup, SystemLookup};
 pub use client::Limits as WebLimits;
 pub use fetch::{Summarise, Web, WebFetch, WebFetchInput};
-pub use search::{Hit, Query, SearchEngine, SearchProvider, Searches, WebSearch, WebSearchInput};
+pub use search::{
+    Findings, Hit, Query, SearchEngine, Searches, WebSearch, WebSearchInput, searxng,
+};
 
 #[cfg(test)]
 mod tests;

@@ -45,36 +45,25 @@ pub struct Hit {
     pub snippet: String,
 }
 
+/// What an engine answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    pub hits: Vec<Hit>,
+    /// What it says about them in its own words, if it does.
+    pub words: String,
+}
+
 /// Who answers searches. The model's provider can be one.
 pub trait SearchEngine: Send + Sync + fmt::Debug {
-    fn search<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Hit>, String>>;
+    fn search<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Findings, String>>;
 }
 
-/// The engine that the settings name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SearchProvider {
-    /// A SearXNG server, whose address need not be public.
-    SearxNg {
-        base: Url,
-    },
-    None,
-}
-
-impl SearchProvider {
-    /// A SearXNG server at this address.
-    pub fn searxng(address: &str) -> Result<Self, String> {
-        let base = Url::parse(address).map_err(|error| format!("`{address}`: {error}"))?;
-        match base.scheme() {
-            "http" | "https" => Ok(Self::SearxNg { base }),
-            _ => Err(format!("`{address}` is no http or https address")),
-        }
-    }
-
-    pub fn engine(&self) -> Option<Arc<dyn SearchEngine>> {
-        match self {
-            Self::SearxNg { base } => Some(Arc::new(SearxNg::new(base, Limits::default()))),
-            Self::None => None,
-        }
+/// A SearXNG server, whose address need not be public.
+pub fn searxng(address: &str) -> Result<Arc<dyn SearchEngine>, String> {
+    let base = Url::parse(address).map_err(|error| format!("`{address}`: {error}"))?;
+    match base.scheme() {
+        "http" | "https" => Ok(Arc::new(SearxNg::new(&base, Limits::default()))),
+        _ => Err(format!("`{address}` is no http or https address")),
     }
 }
 
@@ -147,7 +136,15 @@ impl Run for WebSearch {
             return Output::error("All searches of this session are used up.");
         }
         match self.engine.search(&query).await {
-            Ok(hits) => Output::text(show(&query, hits)),
+            Ok(Findings { hits, words }) => {
+                let shown = match hits.is_empty() && !words.trim().is_empty() {
+                    true => String::new(),
+                    false => show(&query, hits),
+                };
+                let both = [words.trim(), shown.trim()];
+                let both: Vec<&str> = both.into_iter().filter(|text| !text.is_empty()).collect();
+                Output::text(both.join("\n\n"))
+            }
             Err(why) => Output::error(format!("The search failed: {why}.")),
         }
     }
@@ -287,7 +284,13 @@ impl SearxNg {
 }
 
 impl SearchEngine for SearxNg {
-    fn search<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Hit>, String>> {
-        Box::pin(self.ask(query))
+    fn search<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Findings, String>> {
+        Box::pin(async move {
+            let hits = self.ask(query).await?;
+            Ok(Findings {
+                hits,
+                words: String::new(),
+            })
+        })
     }
 }

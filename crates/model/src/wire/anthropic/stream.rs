@@ -35,8 +35,11 @@ enum Part {
         input: String,
         given: Json,
     },
-    /// A kind of block that goes back as it came.
-    Opaque(Json),
+    /// A kind of block that goes back as it came; its input may stream in behind it.
+    Opaque {
+        block: serde_json::Value,
+        input: String,
+    },
 }
 
 #[derive(Deserialize)]
@@ -203,7 +206,10 @@ impl Stream {
                     given: Json::of(&block["input"]),
                 }
             }
-            Some(_) => Part::Opaque(Json::of(block)),
+            Some(_) => Part::Opaque {
+                block: block.clone(),
+                input: String::new(),
+            },
             None => return Err(garbled("a block without a type")),
         };
         self.blocks.push(Open {
@@ -233,9 +239,10 @@ impl Stream {
             (Part::Thinking { signature: all, .. }, BlockDelta::SignatureDelta { signature }) => {
                 all.push_str(signature);
             }
-            (Part::ToolUse { input, .. }, BlockDelta::InputJsonDelta { partial_json }) => {
-                input.push_str(partial_json);
-            }
+            (
+                Part::ToolUse { input, .. } | Part::Opaque { input, .. },
+                BlockDelta::InputJsonDelta { partial_json },
+            ) => input.push_str(partial_json),
             (_, BlockDelta::Other) => {}
             _ => return Err(garbled("a delta that does not fit its block")),
         }
@@ -295,10 +302,17 @@ impl Part {
                 };
                 Block::ToolUse(ToolUse { id, name, input })
             }
-            Self::Opaque(json) => Block::Reasoning(Reasoning {
-                text: String::new(),
-                raw: raw(json),
-            }),
+            Self::Opaque { mut block, input } => {
+                if let (Ok(input), Some(members)) =
+                    (serde_json::from_str(&input), block.as_object_mut())
+                {
+                    members.insert("input".to_owned(), input);
+                }
+                Block::Reasoning(Reasoning {
+                    text: String::new(),
+                    raw: raw(Json::of(&block)),
+                })
+            }
         }
     }
 }

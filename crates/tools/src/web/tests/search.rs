@@ -99,21 +99,26 @@ async fn failures_of_the_engine_are_told() {
 struct Own;
 
 impl SearchEngine for Own {
-    fn search<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Hit>, String>> {
+    fn search<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Findings, String>> {
         let hit = Hit {
             title: query.text.clone(),
             url: "https://a.example".to_owned(),
             snippet: String::new(),
         };
-        Box::pin(async move { Ok(vec![hit]) })
+        Box::pin(async move {
+            Ok(Findings {
+                hits: vec![hit],
+                words: String::new(),
+            })
+        })
     }
 }
 
 #[tokio::test]
 async fn searches_are_counted_for_all_agents_together() {
-    assert!(WebSearch::new(SearchProvider::None.engine(), Searches::default()).is_none());
-    let base = Url::parse("http://127.0.0.1:8888").unwrap();
-    assert!(SearchProvider::SearxNg { base }.engine().is_some());
+    assert!(WebSearch::new(None, Searches::default()).is_none());
+    assert!(super::super::searxng("http://127.0.0.1:8888").is_ok());
+    assert!(super::super::searxng("127.0.0.1:8888").is_err());
     let searches = Searches::new(3);
     let tool = || erase(WebSearch::new(Some(Arc::new(Own)), searches.clone()).unwrap());
     let (one, two) = (tool(), tool());
