@@ -47,8 +47,8 @@ fn flags_modes_and_providers_that_do_not_exist() {
         "the mode `turbo` is none of normal, coordinator",
     );
     says(
-        &["-p", "go", "--mode", "coordinator"],
-        "no coordinator mode",
+        &["-p", "go", "--mode", "Coordinator"],
+        "the mode `Coordinator` is none of",
     );
     says(
         &["-p", "go", "--provider", "gemini"],

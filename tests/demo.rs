@@ -32,8 +32,20 @@ fn the_demo_mends_its_project_and_shows_it() {
     // What it says is what is there: the check passes for whoever runs it.
     let committed = folder.join(".git/logs/HEAD");
     let log = std::fs::read_to_string(committed).unwrap();
-    assert_eq!(log.lines().count(), 2, "{log}");
-    assert_eq!(place.fold().end, Some(gaffer_protocol::End::Done));
+    let (commits, agents) = match cfg!(feature = "coordinator") {
+        true => (3, 6),
+        false => (2, 1),
+    };
+    assert_eq!(log.lines().count(), commits, "{log}");
+    let folds: Vec<_> = place
+        .transcripts()
+        .iter()
+        .map(|path| gaffer_store::Fold::read(path).unwrap())
+        .collect();
+    assert_eq!(folds.len(), agents, "a coordinator and five workers");
+    for fold in &folds {
+        assert_eq!(fold.end, Some(gaffer_protocol::End::Done));
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Place {
             "--settings",
             &settings,
         ];
-        let mut command = self.gaffer(&[args, &fixed].concat());
+        let mut command = self.gaffer(&[&in_mode(args)[..], &fixed].concat());
         command
             .env("ANTHROPIC_BASE_URL", server.base())
             .env("OPENAI_BASE_URL", format!("{}/v1/", server.base()))
@@ -102,7 +102,7 @@ impl Place {
             "--settings",
             &settings,
         ];
-        self.gaffer(&[args, &fixed].concat())
+        self.gaffer(&[&in_mode(args)[..], &fixed].concat())
     }
 
     pub(crate) fn transcripts(&self) -> Vec<PathBuf> {
@@ -123,6 +123,15 @@ impl Place {
     pub(crate) fn fold(&self) -> Fold {
         Fold::read(&self.transcripts()[0]).unwrap()
     }
+}
+
+/// One agent with all the tools, unless a test says otherwise.
+fn in_mode<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let mut all = args.to_vec();
+    if !args.contains(&"--mode") {
+        all.extend(["--mode", "normal"]);
+    }
+    all
 }
 
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {

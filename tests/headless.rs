@@ -89,12 +89,15 @@ fn the_stream_begins_with_init_and_ends_with_one_result() {
     assert_eq!(
         events[0]["tools"],
         serde_json::json!([
+            "Agent",
             "Bash",
             "Edit",
             "Glob",
             "Grep",
             "NotebookEdit",
             "Read",
+            "SendMessage",
+            "TaskStop",
             "WebFetch",
             "Write"
         ])

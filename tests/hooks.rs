@@ -305,6 +305,8 @@ fn hooks_can_be_switched_off_by_the_user_but_not_by_a_project() {
         let ran = run(place.gaffer(&[
             "-p",
             "go",
+            "--mode",
+            "normal",
             "--provider",
             "scripted",
             "--model",

@@ -183,7 +183,15 @@ fn nothing_outlives_gaffer_itself() {
     );
     let path = place.write("s.yaml", &script);
     let mut child = Command::new(env!("CARGO_BIN_EXE_gaffer"))
-        .args(["-p", "go", "--provider", "scripted", "--model"])
+        .args([
+            "-p",
+            "go",
+            "--mode",
+            "normal",
+            "--provider",
+            "scripted",
+            "--model",
+        ])
         .arg(&path)
         .current_dir(place.project())
         .env("HOME", place.home())

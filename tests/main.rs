@@ -10,6 +10,8 @@ mod allowed;
 mod bad_input;
 mod bash;
 mod cache;
+#[cfg(feature = "coordinator")]
+mod crew;
 mod demo;
 mod faults;
 mod gear;

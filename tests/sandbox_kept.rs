@@ -281,7 +281,9 @@ async fn where_namespaces_are_refused_it_is_said_once_or_refused() {
     )
     .unwrap();
     let run = |more: &str| {
-        format!("GAFFER_HOME={home} {gaffer} -p go --provider scripted --model s.yaml {more} 2>&1")
+        format!(
+            "GAFFER_HOME={home} {gaffer} -p go --mode normal --provider scripted --model s.yaml {more} 2>&1"
+        )
     };
     let (text, is_error) = place.run(&run("")).await;
     assert!(!is_error && text.contains("Done."), "{text}");

@@ -44,7 +44,7 @@ fn build(folder: &Path) -> anyhow::Result<()> {
 pub(crate) fn headless(binary: &Path, folder: &Path, server: SocketAddr) -> Command {
     let mut gaffer = command(binary);
     gaffer
-        .args(["-p", "hi", "--provider", "anthropic"])
+        .args(["-p", "hi", "--provider", "anthropic", "--mode", "normal"])
         .env_clear()
         .env("HOME", folder)
         .env("ANTHROPIC_BASE_URL", format!("http://{server}"))

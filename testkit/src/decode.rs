@@ -81,7 +81,7 @@ fn chat(messages: &Value) -> Vec<Block> {
                             .map(|part| text(&part["text"])),
                     );
                 }
-                content => blocks.push(text(content)),
+                content => blocks.extend(texts(content)),
             },
             _ => {}
         }
@@ -96,6 +96,18 @@ fn text(value: &Value) -> Block {
         .contains("<task-notification>")
         .then_some(Origin::TaskNotification);
     Block::Text(Text { text, origin })
+}
+
+/// Chat Completions puts the texts of a message into one; each notification in it counts.
+fn texts(value: &Value) -> Vec<Block> {
+    const BEGIN: &str = "<task-notification>";
+    let whole = value.as_str().unwrap_or_default();
+    let mut starts: Vec<usize> = whole.match_indices(BEGIN).map(|(at, _)| at).collect();
+    starts.insert(0, 0);
+    starts.push(whole.len());
+    starts.dedup();
+    let pieces = starts.windows(2).map(|pair| &whole[pair[0]..pair[1]]);
+    pieces.map(|piece| text(&piece.into())).collect()
 }
 
 fn parts(content: &Value) -> Vec<String> {

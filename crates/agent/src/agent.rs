@@ -100,15 +100,40 @@ impl Agent {
         &self.parts.conversation
     }
 
-    /// Works until there is nothing left to do, or `stop` is cancelled.
+    /// Works until there is nothing left to do, or `stop` is cancelled, and ends.
     pub async fn run(&mut self, stop: &CancellationToken) -> Outcome {
-        let end = match self.turns(stop).await {
+        let end = self.work(stop).await;
+        self.close(end)
+    }
+
+    /// Works until there is nothing left to do, or `stop` is cancelled. It can go on after that.
+    pub async fn work(&mut self, stop: &CancellationToken) -> End {
+        match self.turns(stop).await {
             Ok(end) => end,
             Err(why) => {
                 let path = self.parts.transcript.path().display().to_string();
                 End::Crashed(AgentError { path, why }.to_string())
             }
-        };
+        }
+    }
+
+    /// Rests until something arrives: it costs nothing. False if nobody can send anything, or if
+    /// `stop` is cancelled.
+    pub async fn rest(&mut self, stop: &CancellationToken) -> bool {
+        self.emit(EventKind::Waiting(Waiting::Mail));
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => false,
+            arrived = self.parts.inbox.arrived() => arrived,
+        }
+    }
+
+    pub fn has_mail(&self) -> bool {
+        self.parts.inbox.has_mail()
+    }
+
+    /// Records the end and answers with the figures.
+    pub fn close(&mut self, end: End) -> Outcome {
         self.outcome.end = end.clone();
         // If even this cannot be written, the fold finds a run without an end: interrupted.
         drop(self.record(Entry::End(end)));

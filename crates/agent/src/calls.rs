@@ -123,7 +123,7 @@ async fn run_tool(
     };
     let input = admitted.input.as_ref().unwrap_or(&call.input);
     // A bug in one tool must not end the agent, let alone its siblings.
-    let run = AssertUnwindSafe(tool.call(input, context)).catch_unwind();
+    let run = AssertUnwindSafe(tool.call_as(&call.id, input, context)).catch_unwind();
     let output = run.await.unwrap_or_else(|_| {
         let text = format!("{} failed inside; the call may be half done.", call.name);
         Output::error(text)

@@ -6,7 +6,8 @@ use tokio::sync::mpsc;
 /// Makes an inbox and the way into it.
 pub fn inbox() -> (Sender, Inbox) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    (Sender(sender), Inbox(receiver))
+    let held = None;
+    (Sender(sender), Inbox { receiver, held })
 }
 
 #[derive(Debug, Clone)]
@@ -20,19 +21,31 @@ impl Sender {
 }
 
 #[derive(Debug)]
-pub struct Inbox(mpsc::UnboundedReceiver<Block>);
+pub struct Inbox {
+    receiver: mpsc::UnboundedReceiver<Block>,
+    /// What came while somebody waited for it.
+    held: Option<Block>,
+}
 
 impl Inbox {
     /// Everything that has arrived by now.
-    pub(crate) fn take(&mut self) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        while let Ok(block) = self.0.try_recv() {
+    pub fn take(&mut self) -> Vec<Block> {
+        let mut blocks: Vec<Block> = self.held.take().into_iter().collect();
+        while let Ok(block) = self.receiver.try_recv() {
             blocks.push(block);
         }
         blocks
     }
 
+    /// Waits until something is there. False if nobody can send anything any more.
+    pub async fn arrived(&mut self) -> bool {
+        if self.held.is_none() {
+            self.held = self.receiver.recv().await;
+        }
+        self.held.is_some()
+    }
+
     pub(crate) fn has_mail(&self) -> bool {
-        !self.0.is_empty()
+        self.held.is_some() || !self.receiver.is_empty()
     }
 }

@@ -54,9 +54,18 @@ pub(crate) struct Common {
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
 
-    /// normal (one agent with all the tools) or coordinator.
+    /// coordinator (the default: it plans and hands tasks to workers) or normal (one agent with
+    /// all the tools).
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
+
+    /// How many workers run at once; more wait for a place. Default: 16.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_workers: Option<u32>,
+
+    /// Workers get Bash, Edit and Read alone; no skills, hooks, memory or project documents.
+    #[arg(long)]
+    pub(crate) bare: bool,
 
     /// Stop after so many answers of the model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -4,6 +4,7 @@ use crate::args::{Common, DemoArgs};
 use crate::exit::{Exit, Usage};
 use crate::gear::Gear;
 use crate::limits::Limits;
+use crate::mode::Mode;
 use crate::model::Chosen;
 use crate::policy::policy;
 use crate::run::{Job, run};
@@ -29,7 +30,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const PROMPT: &str = "`sh check.sh` fails. Find out why, mend the cause and commit.";
-const SCRIPT: &str = include_str!("../demo/script.yaml");
+/// What the models answer, and how many commits come of it.
+#[cfg(feature = "coordinator")]
+const SCRIPT: (&str, &str) = (include_str!("../demo/script.yaml"), "HEAD~2");
+#[cfg(not(feature = "coordinator"))]
+const SCRIPT: (&str, &str) = (include_str!("../demo/alone.yaml"), "HEAD~1");
 const PROJECT: [(&str, &str); 3] = [
     ("README.md", include_str!("../demo/project/README.md")),
     ("src/total.sh", include_str!("../demo/project/src/total.sh")),
@@ -60,20 +65,25 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         cwd: folder.clone(),
         home: Home::new(home),
         session: SessionId::random(&SystemEntropy),
+        mode: Mode::DEFAULT,
         max_turns: None,
         limits: limits(&folder)?,
         gear: Gear::bare(&folder),
+        chosen: Arc::new(scripted()?),
+        common: Common::default(),
+        settings: Settings::default(),
     };
-    let done = run(job, &scripted()?, Some(view))?;
-    say(&format!("\n{}\n\n$ git diff HEAD~1", done.outcome.result))?;
-    say(git(&folder, &["diff", "HEAD~1"])?.trim_end())?;
+    let done = run(job, Some(view))?;
+    let base = SCRIPT.1;
+    say(&format!("\n{}\n\n$ git diff {base}", done.outcome.result))?;
+    say(git(&folder, &["diff", base])?.trim_end())?;
     let (passes, output) = check(&folder)?;
     say(&format!(
         "\n$ sh check.sh\n{output}\nThe transcript: {}",
         done.transcript.display()
     ))?;
     if done.outcome.end != End::Done {
-        bail!("the agent did not finish: {}", done.outcome.end);
+        bail!("the crew did not finish: {}", done.outcome.end);
     }
     if !passes {
         bail!("the check still fails");
@@ -158,7 +168,7 @@ fn command(folder: &Path, program: &str, args: &[&str]) -> anyhow::Result<(bool,
 }
 
 fn scripted() -> anyhow::Result<Chosen> {
-    let script = Script::parse(SCRIPT).context("the demo's own script")?;
+    let script = Script::parse(SCRIPT.0).context("the demo's own script")?;
     let model = Arc::new(Scripted::new(script, Deadlines::default()));
     // Nobody is paid for what the script says.
     let free = Price {

@@ -8,6 +8,7 @@ use crate::search::ProviderSearch;
 use crate::settings::{Search, Settings};
 use crate::small::Small;
 use crate::system;
+use gaffer_protocol::{Block, Origin};
 use gaffer_tools::bash::Bash;
 use gaffer_tools::edit::Edit;
 use gaffer_tools::glob::Glob;
@@ -121,6 +122,21 @@ impl Gear {
         tools.extend(tool_search::tool(self.pool.clone()));
         tools.retain(|tool| policy.is_none_or(|it| it.removes(&tool.spec().name).is_none()));
         ToolSet::new(tools)
+    }
+
+    /// A skill as it is read to a worker at its start.
+    pub(crate) fn skill(&self, name: &str, session: &str) -> Option<Block> {
+        let around = Around {
+            project: self.project.clone(),
+            session: session.to_owned(),
+        };
+        let text = match self.skills.get(name) {
+            Some(skill) => skill
+                .text("", &around)
+                .unwrap_or_else(|why| format!("[The skill {name} cannot be read: {why}.]")),
+            None => format!("[There is no skill {name}.]"),
+        };
+        Some(Block::from(Origin::Context, text))
     }
 
     /// Folders that agents may read because skills tell them to.

@@ -5,7 +5,8 @@ use crate::exit::{Exit, Usage};
 use crate::gear::Gear;
 use crate::input;
 use crate::limits::Limits;
-use crate::model::{Chosen, choose};
+use crate::mode::Mode;
+use crate::model::choose;
 use crate::policy::{further_folders, policy};
 use crate::run::{Job, run};
 use crate::settings::Settings;
@@ -19,6 +20,7 @@ use gaffer_protocol::{End, SessionId};
 use gaffer_store::Home;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let Args {
@@ -38,8 +40,8 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
     let cwd = working_folder(&common)?;
     let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
-    check_mode(&common, &settings)?;
-    let chosen = choose(&common, &settings)?;
+    let mode = Mode::choose(&common, &settings)?;
+    let chosen = Arc::new(choose(&common, &settings, mode)?);
     let session = match &common.session_id {
         Some(id) => {
             SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?
@@ -58,14 +60,19 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         cwd,
         home: Home::new(home),
         session,
+        mode,
         max_turns: common.max_turns.or(settings.max_turns),
         limits,
         gear,
+        chosen,
+        common,
+        settings,
     };
-    work(job, &chosen, output_format, verbose)
+    work(job, output_format, verbose)
 }
 
-fn work(job: Job, chosen: &Chosen, format: Format, verbose: bool) -> anyhow::Result<Exit> {
+fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
+    let scripted = job.chosen.scripted.clone();
     let view: Option<Box<dyn View>> = match format {
         Format::StreamJson => Some(Box::new(Json::new(Style::Stream))),
         Format::Json => Some(Box::new(Json::new(Style::ResultOnly))),
@@ -73,12 +80,9 @@ fn work(job: Job, chosen: &Chosen, format: Format, verbose: bool) -> anyhow::Res
         // The answer alone goes to a pipe.
         Format::Text => None,
     };
-    let done = run(job, chosen, view)?;
+    let done = run(job, view)?;
     let outcome = done.outcome;
-    let left = chosen
-        .scripted
-        .as_ref()
-        .map(|scripted| scripted.left_over());
+    let left = scripted.as_ref().map(|scripted| scripted.left_over());
     if let Some(left) = left.filter(|left| !left.is_empty() && outcome.end == End::Done) {
         let left = left.join("; ");
         system::say(&format!(
@@ -119,34 +123,6 @@ pub(crate) fn places(home: &Path, cwd: &Path, given: Option<PathBuf>) -> Places 
         project: Some(repository.unwrap_or(cwd).to_owned()),
         system: PathBuf::from("/etc"),
         given,
-    }
-}
-
-/// Until the crew exists there is one mode.
-fn check_mode(common: &Common, settings: &Settings) -> Result<(), Usage> {
-    let variable = system::variable("GAFFER_COORDINATOR_MODE");
-    let wanted = match (&common.mode, &variable) {
-        (Some(mode), _) => Some(mode.clone()),
-        (None, Some(value)) => match value.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => Some("coordinator".to_owned()),
-            "0" | "false" | "no" | "off" => Some("normal".to_owned()),
-            _ => {
-                let message = format!(
-                    "GAFFER_COORDINATOR_MODE is `{value}`: expected 1, true, yes, on, 0, false, no or off"
-                );
-                return Err(Usage::new(message));
-            }
-        },
-        (None, None) => settings.mode.clone(),
-    };
-    match wanted.as_deref() {
-        None | Some("normal") => Ok(()),
-        Some("coordinator") => Err(Usage::new(
-            "this build has no coordinator mode; use --mode normal",
-        )),
-        Some(other) => Err(Usage::new(format!(
-            "the mode `{other}` is none of normal, coordinator"
-        ))),
     }
 }
 

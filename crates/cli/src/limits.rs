@@ -5,12 +5,13 @@ use crate::exit::Usage;
 use crate::settings::SandboxSettings;
 use crate::system;
 use anyhow::Context as _;
-use gaffer_protocol::AgentId;
+use gaffer_protocol::{AgentId, AgentName};
 use gaffer_store::SessionFolder;
-use gaffer_tools::permission::{Mode, Policy};
-use gaffer_tools::{Context, Guard, Sandbox};
+use gaffer_tools::permission::{Mode, Policy, Role};
+use gaffer_tools::{Context, Cwd, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, unmade};
+use gaffer_workspace::scratchpad::Scratchpad;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,21 @@ pub(crate) struct Limits {
     /// Whether a command may ask to run outside the sandbox.
     may_leave: bool,
     policy: Option<Policy>,
+}
+
+/// An agent that gets surroundings.
+#[derive(Debug)]
+pub(crate) struct Occupant<'a> {
+    pub(crate) id: AgentId,
+    pub(crate) name: &'a AgentName,
+    pub(crate) cwd: &'a Path,
+    /// Further folders that it may read, or write.
+    pub(crate) readable: Vec<&'a Path>,
+    pub(crate) writable: Vec<&'a Path>,
+    pub(crate) folder: &'a SessionFolder,
+    pub(crate) pad: &'a Scratchpad,
+    /// What a worker's type asks for; none for the session's own agent.
+    pub(crate) role: Option<Role>,
 }
 
 impl Limits {
@@ -77,16 +93,26 @@ impl Limits {
         self.policy.as_ref()
     }
 
-    /// The surroundings of an agent that works in a folder and may also read some others.
-    pub(crate) fn context<'a>(
-        &'a self,
-        cwd: &'a Path,
-        readable: impl Iterator<Item = &'a Path>,
-        folder: &SessionFolder,
-        id: AgentId,
-    ) -> anyhow::Result<Context> {
-        let spill = folder.path().join("results");
-        let temp = folder.path().join(format!("{id}.tmp"));
+    /// The surroundings of an agent that only manages: the scratchpad and results.
+    pub(crate) fn office(&self, who: &Occupant<'_>) -> anyhow::Result<Context> {
+        let mut context = self.context(who)?;
+        let roots = [(context.spill.as_path(), Access::Read)];
+        context.fence = Fence::new(roots);
+        context.sandbox = None;
+        context.cwd = Cwd::new(who.pad.path());
+        Ok(context.with_scratchpad(who.pad.pen(who.id, who.name.to_string())))
+    }
+
+    /// The surroundings of an agent that works in a folder.
+    pub(crate) fn workplace(&self, who: &Occupant<'_>) -> anyhow::Result<Context> {
+        let context = self.context(who)?;
+        Ok(context.with_scratchpad(who.pad.pen(who.id, who.name.to_string())))
+    }
+
+    fn context(&self, who: &Occupant<'_>) -> anyhow::Result<Context> {
+        let Occupant { id, cwd, .. } = who;
+        let spill = who.folder.results();
+        let temp = who.folder.path().join(format!("{id}.tmp"));
         for path in [&spill, &temp] {
             std::fs::create_dir_all(path)
                 .with_context(|| format!("cannot create {}", path.display()))?;
@@ -94,6 +120,7 @@ impl Limits {
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let mut context = Context::in_folder(cwd, &spill, &temp, &program);
         let mut roots: Vec<(&Path, Access)> = vec![(cwd, Access::Write)];
+        roots.extend(who.writable.iter().map(|folder| (*folder, Access::Write)));
         roots.extend(
             self.add_dirs
                 .iter()
@@ -103,19 +130,26 @@ impl Limits {
             (temp.as_path(), Access::Write),
             (spill.as_path(), Access::Read),
         ]);
-        roots.extend(readable.map(|folder| (folder, Access::Read)));
+        roots.extend(who.readable.iter().map(|folder| (*folder, Access::Read)));
         context.fence = Fence::new(roots);
         context.excludes = system::excludes();
         context.hidden = HIDDEN.map(str::to_owned).into();
         if let Some(policy) = &self.policy {
-            let mut policy = policy.clone();
+            let mut policy = match &who.role {
+                Some(role) => Arc::new(policy.clone()).child(role.clone()),
+                None => policy.clone(),
+            };
             policy.sandboxed = self.level.is_some();
             policy.may_leave = self.may_leave;
             policy.roots = context.fence.roots().map(Path::to_owned).collect();
+            policy.roots.push(who.pad.path());
+            policy.scratchpad = Some(who.pad.path());
             context.guard = Some(Guard::new(Arc::new(policy)));
         }
         if let Some(level) = &self.level {
-            let binding = self.binding(level, cwd, &temp);
+            let mut binding = self.binding(level, cwd, &temp);
+            let own = who.writable.iter().map(|folder| folder.to_path_buf());
+            binding.write.extend(own);
             context.sandbox = Some(Sandbox {
                 program,
                 binding,

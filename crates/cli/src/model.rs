@@ -2,6 +2,7 @@
 
 use crate::args::Common;
 use crate::exit::Usage;
+use crate::mode::Mode;
 use crate::settings::{ProviderSettings, Settings};
 use crate::system::{self, SystemEntropy};
 use gaffer_model::provider::{Connection, Deadlines, Gates, Kind, connect};
@@ -80,8 +81,14 @@ pub(crate) fn named(
 }
 
 /// Finds out who answers. Nothing is sent yet.
-pub(crate) fn choose(common: &Common, settings: &Settings) -> anyhow::Result<Chosen> {
+pub(crate) fn choose(common: &Common, settings: &Settings, mode: Mode) -> anyhow::Result<Chosen> {
     check_record(common)?;
+    // The role's model goes before the general one, but not before the command line's.
+    let role = settings.models.get(mode.as_str());
+    let common = &Common {
+        model: common.model.clone().or_else(|| role.cloned()),
+        ..common.clone()
+    };
     let prices = Arc::new(Prices::new(&settings.prices));
     let kind = kind(common, settings)?;
     let own = settings

@@ -117,6 +117,18 @@ impl Prices {
         find(&self.rows, model)
     }
 
+    /// The newest model of a family, such as `claude-opus`.
+    pub fn newest(&self, family: &str) -> Option<String> {
+        let is_version = |id: &str| {
+            let rest = id
+                .strip_prefix(family)
+                .and_then(|rest| rest.strip_prefix('-'));
+            rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '-'))
+        };
+        let mut all = self.rows.keys().rev();
+        all.find(|id| is_version(id)).cloned()
+    }
+
     pub fn cost(&self, model: &str, usage: Usage) -> Cost {
         let price = self.of(model);
         let figures = price.and_then(|price| Some((price, price.input?, price.output?)));

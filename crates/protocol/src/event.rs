@@ -4,6 +4,7 @@ use crate::clock::Timestamp;
 use crate::end::End;
 use crate::ids::{AgentId, AgentName, CallId, SessionId};
 use crate::message::{Answer, Message, ToolResult, ToolUse};
+use crate::notification::Notification;
 use crate::usage::{Cost, Usage};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -21,11 +22,9 @@ pub struct Event {
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     SessionStarted(Box<SessionStarted>),
-    AgentStarted {
-        name: AgentName,
-        agent_type: String,
-        parent: Option<AgentId>,
-    },
+    AgentStarted(Box<AgentStarted>),
+    /// A worker that had ended goes on.
+    Continued,
     /// User-role input that entered the conversation (prompts, mail, notifications).
     Input(Arc<Message>),
     /// What the agent waits for from now on: there is always exactly one such state.
@@ -63,6 +62,8 @@ pub enum EventKind {
     /// Word for the user that is no part of the conversation: what a hook has to say, for one.
     Notice(String),
     AgentEnded(Box<AgentEnded>),
+    /// The end of a task was told to the agent above it.
+    Notified(Arc<Notification>),
 }
 
 /// Whether a call may run. Any surface may answer; the first answer counts.
@@ -101,9 +102,25 @@ pub struct SessionStarted {
     pub provider: String,
     pub model: String,
     pub tools: Vec<String>,
+    /// The types of workers that can be started.
+    pub agents: Vec<String>,
     pub permission_mode: String,
     pub version: String,
     pub key_source: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct AgentStarted {
+    pub name: AgentName,
+    pub agent_type: String,
+    /// None for the session's own agent.
+    pub parent: Option<AgentId>,
+    /// What it is to do, in a few words.
+    pub description: String,
+    /// The call that started it.
+    pub call: Option<CallId>,
+    /// How many agents are above it.
+    pub depth: u32,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -123,6 +140,12 @@ pub struct AgentEnded {
     pub denials: Vec<Denied>,
 }
 
+impl std::fmt::Display for Denied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.tool_name, self.summary, self.reason)
+    }
+}
+
 /// A call that was not allowed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Denied {
@@ -135,6 +158,8 @@ pub struct Denied {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
+    /// For a place among the workers that run; the number is its own in the queue, from 1.
+    Queue(usize),
     /// For a free place in the provider's gate, or the end of a pause it asked for.
     Gate,
     Model,

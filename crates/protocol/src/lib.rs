@@ -5,6 +5,7 @@ pub mod end;
 pub mod event;
 pub mod ids;
 pub mod json;
+pub mod mail;
 pub mod message;
 pub mod notification;
 pub mod tags;

@@ -3,10 +3,11 @@
 use crate::end::{End, Status};
 use crate::ids::AgentId;
 use crate::tags::{escape, unescape};
+use serde::Serialize;
 use std::fmt::Write;
 
 /// The end of a task, as its coordinator hears of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Notification {
     /// None for a worker that cannot be continued.
     pub task: Option<AgentId>,
@@ -27,14 +28,14 @@ pub struct Notification {
 }
 
 /// What a whole run took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Spent {
     pub total_tokens: u64,
     pub tool_uses: u64,
     pub duration_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Worktree {
     pub path: String,
     pub branch: String,

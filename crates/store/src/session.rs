@@ -70,6 +70,16 @@ impl SessionFolder {
         &self.path
     }
 
+    /// Where results are kept that are too long to be told.
+    pub fn results(&self) -> PathBuf {
+        self.path.join("results")
+    }
+
+    /// The whole result of one run of an agent.
+    pub fn result(&self, agent: AgentId, run: u32) -> PathBuf {
+        self.results().join(format!("{agent}-{run}.md"))
+    }
+
     pub fn transcript(&self, agent: AgentId) -> PathBuf {
         self.path.join(format!("{agent}.jsonl"))
     }

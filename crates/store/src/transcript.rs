@@ -46,6 +46,12 @@ pub struct Start {
     pub prefix_hash: String,
     /// Of the prompt file alone.
     pub prompt_hash: String,
+    /// Who started it; none for the session's own agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    /// What it was to do, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// An open transcript. One owner appends to it.

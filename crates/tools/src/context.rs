@@ -9,7 +9,7 @@ use gaffer_workspace::job::Launcher;
 use gaffer_workspace::jobs::Jobs;
 use gaffer_workspace::sandbox::Binding;
 use gaffer_workspace::scratchpad::Pen;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_128;
@@ -23,6 +23,8 @@ pub struct Context {
     pub cwd: Cwd,
     /// Which files the agent has seen, and as what.
     pub seen: Seen,
+    /// Which files its file tools have changed.
+    pub changed: Changed,
     /// Variables that started processes must not see: keys, and gaffer's own.
     pub hidden: Arc<[String]>,
     /// Where long results are kept whole; the agent may read there.
@@ -64,6 +66,7 @@ impl Context {
             fence: Fence::new(roots),
             cwd: Cwd::new(folder.to_owned()),
             seen: Seen::default(),
+            changed: Changed::default(),
             hidden: Arc::new([]),
             spill: spill.to_owned(),
             scratchpad: None,
@@ -150,6 +153,15 @@ impl Cwd {
 pub struct Seen(Arc<Mutex<HashMap<PathBuf, u128>>>);
 
 impl Seen {
+    /// How many files it knows.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     pub fn note(&self, path: PathBuf, bytes: &[u8]) {
         let hash = xxh3_128(bytes);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,6 +176,25 @@ impl Seen {
             Some(known) if *known == xxh3_128(bytes) => State::Current,
             Some(_) => State::Changed,
         }
+    }
+}
+
+/// The files that an agent has changed with its file tools. What its commands changed only they
+/// know.
+#[derive(Debug, Clone, Default)]
+pub struct Changed(Arc<Mutex<BTreeSet<PathBuf>>>);
+
+impl Changed {
+    pub(crate) fn note(&self, path: PathBuf) {
+        let mut changed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        changed.insert(path);
+    }
+
+    /// All of them, for showing.
+    pub fn files(&self) -> Vec<String> {
+        let changed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = changed.iter().map(|path| path.display().to_string());
+        files.collect()
     }
 }
 

@@ -95,6 +95,7 @@ pub(crate) fn save(
 ) -> Result<String, FenceError> {
     fenced.replace(bytes, mode)?;
     context.seen.note(fenced.path(), bytes);
+    context.changed.note(fenced.path());
     let recorded = held.map_or(Ok(()), |held| held.written(bytes));
     Ok(match recorded {
         Ok(()) => String::new(),

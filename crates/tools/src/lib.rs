@@ -34,7 +34,7 @@ mod bad_input_tests;
 #[cfg(test)]
 mod file_tests;
 
-pub use context::{Context, Cwd, Sandbox, Seen, Shell, State};
+pub use context::{Changed, Context, Cwd, Sandbox, Seen, Shell, State};
 pub use guard::Guard;
 pub use set::ToolSet;
 pub use tool::{Access, Output, Run, Tool, erase, erase_as};

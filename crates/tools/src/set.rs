@@ -18,6 +18,17 @@ impl ToolSet {
         Self { tools }
     }
 
+    /// Those of the tools whose names pass.
+    pub fn keep(mut self, passes: impl Fn(&str) -> bool) -> Self {
+        self.tools.retain(|tool| passes(&tool.spec().name));
+        self
+    }
+
+    /// These and others.
+    pub fn and(self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        Self::new(self.tools.into_iter().chain(more))
+    }
+
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let place = self
             .tools

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use futures_util::future::BoxFuture;
 use gaffer_protocol::message::ToolInput;
-use gaffer_protocol::{Json, ResultPart, ToolSpec};
+use gaffer_protocol::{CallId, Json, ResultPart, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -55,6 +55,16 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 
     /// Runs a call. Whatever goes wrong is an error in the output; dropping the future stops it.
     fn call<'a>(&'a self, input: &'a ToolInput, context: &'a Context) -> BoxFuture<'a, Output>;
+
+    /// The same for tools that must know which call it is.
+    fn call_as<'a>(
+        &'a self,
+        _call: &'a CallId,
+        input: &'a ToolInput,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Output> {
+        self.call(input, context)
+    }
 }
 
 /// A tool as its file writes it.
@@ -64,6 +74,16 @@ pub trait Run: Send + Sync + std::fmt::Debug {
     type Input: DeserializeOwned + JsonSchema + Send;
 
     fn run(&self, input: Self::Input, context: &Context) -> impl Future<Output = Output> + Send;
+
+    /// The same for tools that must know which call it is.
+    fn run_as(
+        &self,
+        _call: &CallId,
+        input: Self::Input,
+        context: &Context,
+    ) -> impl Future<Output = Output> + Send {
+        self.run(input, context)
+    }
 }
 
 /// Makes a tool with typed input one among others.
@@ -152,6 +172,20 @@ impl<T: Run> Tool for Erased<T> {
         Box::pin(async move {
             match read_input::<T::Input>(input) {
                 Ok(input) => self.tool.run(input, context).await,
+                Err(why) => self.wrong(&why),
+            }
+        })
+    }
+
+    fn call_as<'a>(
+        &'a self,
+        call: &'a CallId,
+        input: &'a ToolInput,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Output> {
+        Box::pin(async move {
+            match read_input::<T::Input>(input) {
+                Ok(input) => self.tool.run_as(call, input, context).await,
                 Err(why) => self.wrong(&why),
             }
         })

@@ -43,6 +43,12 @@ pub(crate) struct Settings {
     /// By event: whether a hook that gave no answer blocks.
     pub(crate) on_hook_timeout: BTreeMap<EventKind, OnTimeout>,
     pub(crate) web: WebSettings,
+    /// By role (`coordinator`, `worker`) or agent type: its model.
+    pub(crate) models: BTreeMap<String, String>,
+    /// So many workers run at once.
+    pub(crate) max_workers: Option<usize>,
+    /// How deep agents may start agents in normal mode.
+    pub(crate) max_depth: Option<u32>,
     /// Answers questions about pages of the web; of the same provider.
     pub(crate) small_model: Option<String>,
 }
@@ -114,8 +120,8 @@ pub(crate) struct RetrySettings {
 }
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 15] = [
-    ("mode", "normal"),
+pub(crate) const KEYS: [(&str, &str); 18] = [
+    ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
     ("maxTurns", "no limit"),
@@ -130,6 +136,9 @@ pub(crate) const KEYS: [(&str, &str); 15] = [
     ("onHookTimeout", "block before a call and at a question"),
     ("web", "{}"),
     ("smallModel", "none"),
+    ("models", "the session's own model for all"),
+    ("maxWorkers", "16"),
+    ("maxDepth", "1"),
 ];
 
 impl Settings {
@@ -198,6 +207,9 @@ impl Settings {
     fn check(&self) -> Result<(), String> {
         if self.max_turns == Some(0) {
             return Err("`maxTurns` is at least 1".to_owned());
+        }
+        if self.max_workers == Some(0) {
+            return Err("`maxWorkers` is at least 1".to_owned());
         }
         if let Some(name) = self
             .providers

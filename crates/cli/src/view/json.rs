@@ -2,12 +2,13 @@
 //! programs driving coding agents already read.
 
 use super::View;
+use super::crew::{self, Crew};
 use crate::system;
 use gaffer_protocol::event::{AgentEnded, SessionStarted};
 use gaffer_protocol::ids::uuid_v4;
 use gaffer_protocol::{
-    Answer, Block, Cost, Event, EventKind, Message, Origin, ResultPart, SessionId, StopReason,
-    ToolResult, Usage,
+    AgentId, Answer, Block, Cost, Event, EventKind, Message, Origin, ResultPart, SessionId,
+    StopReason, ToolResult, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -27,6 +28,7 @@ pub(crate) struct Json {
     /// By the model that answered.
     by_model: Map<String, Value>,
     figures: Vec<(String, Usage, Cost)>,
+    crew: Crew,
 }
 
 impl Json {
@@ -37,6 +39,7 @@ impl Json {
             model: String::new(),
             by_model: Map::new(),
             figures: Vec::new(),
+            crew: Crew::default(),
         }
     }
 
@@ -75,7 +78,7 @@ impl Json {
             "apiKeySource": started.key_source,
             "slash_commands": [],
             "output_style": "default",
-            "agents": [],
+            "agents": started.agents,
             "skills": [],
             "plugins": [],
             "mode": started.mode,
@@ -110,7 +113,7 @@ impl Json {
                 "stop_sequence": null,
                 "usage": usage(answer.usage),
             },
-            "parent_tool_use_id": null,
+            "parent_tool_use_id": self.crew.call(event.agent),
             "agent_id": event.agent,
             "timestamp": event.at,
         }));
@@ -131,7 +134,7 @@ impl Json {
                 "role": "user",
                 "content": message.blocks.iter().filter_map(block).collect::<Vec<_>>(),
             },
-            "parent_tool_use_id": null,
+            "parent_tool_use_id": self.crew.call(event.agent),
             "agent_id": event.agent,
             "origin": {"kind": origin},
             "timestamp": event.at,
@@ -151,7 +154,27 @@ impl Json {
         }));
     }
 
+    /// A worker's step, for those who watch the tree.
+    fn task(&self, subtype: &str, agent: AgentId, more: Value) {
+        if !self.crew.is_worker(agent) {
+            return;
+        }
+        let mut line = json!({
+            "type": "system",
+            "subtype": subtype,
+            "task_id": agent,
+            "tool_use_id": self.crew.call(agent),
+            "parent_tool_use_id": self.crew.call(agent),
+            "agent_id": agent,
+        });
+        if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
+            line.extend(more);
+        }
+        self.stream(line);
+    }
+
     fn result(&mut self, ended: &AgentEnded) {
+        let total: Cost = self.figures.iter().map(|(_, _, cost)| *cost).sum();
         for (model, tokens, cost) in std::mem::take(&mut self.figures) {
             let figures = json!({
                 "inputTokens": tokens.input,
@@ -179,11 +202,12 @@ impl Json {
             "stop_reason": ended.stop.map(StopReason::as_str),
             "terminal_reason": ended.end.reason(),
             "errors": errors,
-            "total_cost_usd": ended.cost.usd(),
+            "total_cost_usd": total.usd(),
             "usage": usage(ended.usage),
             "modelUsage": self.by_model,
-            "permission_denials": ended.denials,
+            "permission_denials": self.crew.denials(&ended.denials),
             "tool_uses": ended.tool_uses,
+            "crew": self.crew.statistics(),
         }));
     }
 }
@@ -192,12 +216,38 @@ impl View for Json {
     fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::SessionStarted(started) => self.init(started),
-            EventKind::Answered { answer, cost, .. } => self.answered(event, answer, *cost),
+            EventKind::AgentStarted(started) => {
+                self.crew.started(event.agent, started);
+                self.task("task_started", event.agent, crew::started(started));
+            }
+            EventKind::Continued => {
+                self.crew.continued(event.agent);
+                let patch = json!({"patch": {"status": "running"}});
+                self.task("task_updated", event.agent, patch);
+            }
+            EventKind::Waiting(waiting) => {
+                if let Some(status) = self.crew.status(event.agent, waiting) {
+                    let patch = json!({"patch": {"status": status, "waiting_for": waiting}});
+                    self.task("task_updated", event.agent, patch);
+                }
+            }
+            EventKind::ToolStarted { tool_use } => {
+                let progress = self.crew.tool(event, &tool_use.name);
+                self.task("task_progress", event.agent, progress);
+            }
+            EventKind::Notified(notification) => {
+                let told = crew::notified(notification);
+                self.task("task_notification", event.agent, told);
+            }
+            EventKind::Answered { answer, cost, .. } => {
+                self.crew.answered(event.agent, answer.usage);
+                self.answered(event, answer, *cost);
+            }
             EventKind::Input(message) => self.input(event, message),
             EventKind::ToolFinished { result, .. } => self.stream(json!({
                 "type": "user",
                 "message": {"role": "user", "content": [tool_result(result)]},
-                "parent_tool_use_id": null,
+                "parent_tool_use_id": self.crew.call(event.agent),
                 "agent_id": event.agent,
                 "timestamp": event.at,
             })),
@@ -228,13 +278,15 @@ impl View for Json {
                 "agent_id": event.agent,
             })),
             EventKind::Notice(text) => self.notice(event, text),
+            EventKind::AgentEnded(ended) if self.crew.is_worker(event.agent) => {
+                self.crew.ended(event.agent, ended);
+                let patch = json!({"patch": {"status": ended.end.status().as_str(), "reason": ended.end.reason()}});
+                self.task("task_updated", event.agent, patch);
+            }
             EventKind::AgentEnded(ended) => self.result(ended),
-            EventKind::AgentStarted { .. }
-            | EventKind::Waiting(_)
-            | EventKind::TextDelta(_)
+            EventKind::TextDelta(_)
             | EventKind::ReasoningDelta(_)
-            | EventKind::CallDelta { .. }
-            | EventKind::ToolStarted { .. } => {}
+            | EventKind::CallDelta { .. } => {}
         }
     }
 }

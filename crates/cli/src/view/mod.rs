@@ -1,5 +1,6 @@
 //! Views: folds over the event stream that draw it.
 
+mod crew;
 pub(crate) mod json;
 pub(crate) mod lines;
 pub(crate) mod progress;

@@ -93,6 +93,7 @@ impl View for Progress {
             EventKind::Waiting(waiting) => {
                 self.streamed = 0;
                 self.doing = match waiting {
+                    Waiting::Queue(place) => format!("number {place} in the queue"),
                     Waiting::Gate => "waiting for the provider".to_owned(),
                     Waiting::Model => "thinking".to_owned(),
                     Waiting::Tools(calls) if calls.len() == 1 => "running a tool".to_owned(),
@@ -148,7 +149,11 @@ impl View for Progress {
                 self.line("?", &text);
             }
             EventKind::Notice(text) => self.line("!", text),
-            EventKind::AgentStarted { .. } | EventKind::AgentEnded(_) | EventKind::Settled(_) => {}
+            EventKind::AgentStarted(_)
+            | EventKind::Continued
+            | EventKind::Notified(_)
+            | EventKind::AgentEnded(_)
+            | EventKind::Settled(_) => {}
         }
     }
 

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Recorder {
     inner: Arc<dyn Model>,
     path: PathBuf,
-    agents: Mutex<Vec<Recorded>>,
+    /// Shared by the recorders of one run.
+    agents: Arc<Mutex<Vec<Recorded>>>,
 }
 
 #[derive(Debug)]
@@ -30,8 +31,17 @@ impl Recorder {
         Self {
             inner,
             path,
-            agents: Mutex::default(),
+            agents: Arc::default(),
         }
+    }
+
+    /// Another model of the same run, recorded into the same script.
+    pub fn also(&self, inner: Arc<dyn Model>) -> Arc<dyn Model> {
+        Arc::new(Self {
+            inner,
+            path: self.path.clone(),
+            agents: self.agents.clone(),
+        })
     }
 
     fn keep(&self, who: &Who, answer: &Answer) {

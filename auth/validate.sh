@@ -1,0 +1,2 @@
+user=$1
+echo "hello ${#user}"

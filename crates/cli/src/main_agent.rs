@@ -1,0 +1,232 @@
+//! The agent that talks with the user: what it is told, and which tools it has, by mode.
+
+use crate::limits::Occupant;
+use crate::mode::Mode;
+use crate::workshop::{Workshop, surroundings};
+use anyhow::Context as _;
+use gaffer_agent::{Agent, Inbox, Parts, Sender, prompt};
+use gaffer_crew::Crew;
+use gaffer_crew::tools::{Manner, tools};
+use gaffer_model::{Prefix, Who};
+use gaffer_protocol::event::{AgentStarted, SessionStarted};
+use gaffer_protocol::{AgentId, AgentName, EventKind};
+use gaffer_store::{Entry, Record, Start, Transcript};
+use gaffer_tools::hook::{self, AgentHooks};
+use gaffer_tools::{Context, ToolSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An agent that is ready to run, and what its surroundings still need of it.
+pub(crate) struct Seat {
+    pub(crate) agent: Agent,
+    pub(crate) transcript: PathBuf,
+    pub(crate) context: Context,
+}
+
+/// What the agent is by its mode.
+struct Part {
+    agent_type: &'static str,
+    prompt: &'static prompt::Prompt,
+    system: String,
+    tools: ToolSet,
+    context: Context,
+    /// What it is told beside where it is.
+    facts: Vec<(&'static str, String)>,
+}
+
+/// Makes the session's own agent, with its first record on disk.
+pub(crate) fn seat(
+    workshop: &Workshop,
+    crew: &Crew,
+    id: AgentId,
+    mode: Mode,
+    max_turns: Option<u32>,
+    (sender, inbox): (Sender, Inbox),
+) -> anyhow::Result<Seat> {
+    let mut part = part(workshop, crew, id, mode)?;
+    let chosen = workshop.models.chosen.clone();
+    let path = workshop.folder.transcript(id);
+    let prefix = Prefix {
+        system: part.system,
+        tools: part.tools.specs(),
+    };
+    let clock = workshop.clock.clone();
+    let start = Start {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        session: workshop.session.clone(),
+        agent: id,
+        name: AgentName::main(),
+        agent_type: part.agent_type.to_owned(),
+        mode: mode.as_str().to_owned(),
+        provider: chosen.kind.as_str().to_owned(),
+        model: chosen.name.clone(),
+        cwd: workshop.cwd.display().to_string(),
+        prefix_hash: prefix.hash(),
+        prompt_hash: part.prompt.hash(),
+        parent: None,
+        description: String::new(),
+    };
+    let record = Record {
+        at: clock.now(),
+        entry: Entry::Start(Box::new(start)),
+    };
+    let transcript = Transcript::create(path.clone()).and_then(|mut transcript| {
+        transcript.append(&record)?;
+        Ok(transcript)
+    });
+    let transcript = transcript.with_context(|| format!("cannot write {}", path.display()))?;
+    announce(workshop, crew, id, mode, &part.tools, part.agent_type);
+    part.context.pool = workshop.gear.pool.view();
+    part.context.hooks = hooks(workshop, id, &path, &sender);
+    let facts: Vec<(&str, &str)> = part
+        .facts
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    sender.send(surroundings(&workshop.cwd, &*clock).block_with(&facts));
+    let who = Who {
+        id,
+        name: AgentName::main(),
+        agent_type: part.agent_type.to_owned(),
+    };
+    let agent = Agent::new(Parts {
+        id,
+        model: chosen.model.clone(),
+        conversation: chosen.model.open(&prefix, who),
+        tools: Arc::new(part.tools),
+        context: part.context.clone(),
+        transcript,
+        inbox,
+        events: crew.events(),
+        prices: chosen.prices.clone(),
+        clock,
+        max_turns,
+    });
+    Ok(Seat {
+        agent,
+        transcript: path,
+        context: part.context,
+    })
+}
+
+fn part(workshop: &Workshop, crew: &Crew, id: AgentId, mode: Mode) -> anyhow::Result<Part> {
+    let name = AgentName::main();
+    let occupant = Occupant {
+        id,
+        name: &name,
+        cwd: &workshop.cwd,
+        readable: workshop.gear.readable().collect(),
+        writable: Vec::new(),
+        folder: &workshop.folder,
+        pad: &workshop.pad,
+        role: None,
+    };
+    let pad = (
+        "scratchpad, shared with the crew",
+        workshop.pad.path().display().to_string(),
+    );
+    match mode {
+        #[cfg(feature = "coordinator")]
+        Mode::Coordinator => {
+            let mut all = tools(crew, id, Manner::Coordinator);
+            all.push(gaffer_tools::erase(gaffer_tools::scratchpad::Scratchpad));
+            let worker = workshop
+                .types
+                .choose("worker")
+                .map_err(anyhow::Error::msg)?;
+            Ok(Part {
+                agent_type: "coordinator",
+                prompt: &prompt::COORDINATOR,
+                system: prompt::COORDINATOR.text.to_owned(),
+                tools: ToolSet::new(all),
+                context: workshop.limits.office(&occupant)?,
+                facts: vec![
+                    (
+                        "tools of workers",
+                        workshop.tools(worker).names().join(", "),
+                    ),
+                    ("MCP servers of workers", "none".to_owned()),
+                    (
+                        "types of workers",
+                        format!("\n{}", workshop.types.describe()),
+                    ),
+                    pad,
+                ],
+            })
+        }
+        Mode::Normal => {
+            let policy = workshop.limits.policy();
+            let own = workshop.gear.tools(workshop.session.as_str(), policy);
+            let own = match workshop.is_bare {
+                true => own.keep(|name| ["Bash", "Edit", "Read"].contains(&name)),
+                false => own.and(tools(crew, id, Manner::Normal)),
+            };
+            let own = own.keep(|name| policy.is_none_or(|it| it.removes(name).is_none()));
+            let documents = workshop.documents.text();
+            let parts = [prompt::AGENT.text.trim_end(), documents.trim_end()];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            Ok(Part {
+                agent_type: "general-purpose",
+                prompt: &prompt::AGENT,
+                system: parts.join("\n\n") + "\n",
+                tools: own,
+                context: workshop.limits.workplace(&occupant)?,
+                facts: vec![pad],
+            })
+        }
+    }
+}
+
+fn hooks(
+    workshop: &Workshop,
+    id: AgentId,
+    transcript: &std::path::Path,
+    sender: &Sender,
+) -> Option<AgentHooks> {
+    let hooks = workshop.gear.hooks.clone().filter(|_| !workshop.is_bare)?;
+    let news = sender.clone();
+    let who = hook::Who {
+        agent: id,
+        session: workshop.session.as_str().to_owned(),
+        transcript: transcript.to_owned(),
+        permission_mode: workshop.limits.permission_mode().to_owned(),
+        worker: None,
+        events: workshop.events.clone(),
+        news: Box::new(move |block| news.send(block)),
+    };
+    Some(AgentHooks::new(hooks, who))
+}
+
+fn announce(
+    workshop: &Workshop,
+    crew: &Crew,
+    id: AgentId,
+    mode: Mode,
+    tools: &ToolSet,
+    agent_type: &str,
+) {
+    let chosen = &workshop.models.chosen;
+    let started = SessionStarted {
+        session: workshop.session.clone(),
+        cwd: workshop.cwd.display().to_string(),
+        mode: mode.as_str().to_owned(),
+        provider: chosen.kind.as_str().to_owned(),
+        model: chosen.name.clone(),
+        tools: tools.names(),
+        agents: workshop.types.iter().map(|it| it.name.clone()).collect(),
+        permission_mode: workshop.limits.permission_mode().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        key_source: chosen.key_source.clone(),
+    };
+    let events = crew.events();
+    events.emit(id, EventKind::SessionStarted(Box::new(started)));
+    let started = AgentStarted {
+        name: AgentName::main(),
+        agent_type: agent_type.to_owned(),
+        parent: None,
+        description: String::new(),
+        call: None,
+        depth: 0,
+    };
+    events.emit(id, EventKind::AgentStarted(Box::new(started)));
+}

@@ -1,0 +1,178 @@
+//! The crew as a program sees it in the stream: who was started by which call, and what came of
+//! each.
+
+use gaffer_protocol::event::{AgentEnded, AgentStarted, Denied};
+use gaffer_protocol::{
+    AgentId, CallId, End, Event, Notification, Status, Timestamp, Usage, Waiting,
+};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// A fold over the events of all workers.
+#[derive(Debug, Default)]
+pub(super) struct Crew {
+    workers: HashMap<AgentId, Worker>,
+    started: u32,
+    continued: u32,
+    /// How many ended for which reason.
+    ends: BTreeMap<&'static str, u32>,
+    tool_uses: u32,
+    turns: u32,
+    tokens: u64,
+    denials: Vec<Value>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    call: Option<CallId>,
+    began: Option<Timestamp>,
+    tokens: u64,
+    tool_uses: u32,
+    status: &'static str,
+}
+
+impl Crew {
+    pub(super) fn is_worker(&self, agent: AgentId) -> bool {
+        self.workers.contains_key(&agent)
+    }
+
+    /// The call that started an agent; none for the session's own.
+    pub(super) fn call(&self, agent: AgentId) -> Option<&CallId> {
+        self.workers.get(&agent)?.call.as_ref()
+    }
+
+    pub(super) fn started(&mut self, agent: AgentId, started: &AgentStarted) {
+        if started.parent.is_none() {
+            return;
+        }
+        self.started += 1;
+        self.workers.insert(
+            agent,
+            Worker {
+                call: started.call.clone(),
+                began: None,
+                tokens: 0,
+                tool_uses: 0,
+                status: "",
+            },
+        );
+    }
+
+    pub(super) fn continued(&mut self, agent: AgentId) {
+        self.continued += 1;
+        if let Some(worker) = self.workers.get_mut(&agent) {
+            worker.status = "running";
+        }
+    }
+
+    /// The worker's state, where it is another than before.
+    pub(super) fn status(&mut self, agent: AgentId, waiting: &Waiting) -> Option<&'static str> {
+        let worker = self.workers.get_mut(&agent)?;
+        let status = match waiting {
+            Waiting::Queue(_) => "queued",
+            Waiting::User => "waiting",
+            _ => "running",
+        };
+        let is_news = worker.status != status || matches!(waiting, Waiting::Queue(_));
+        worker.status = status;
+        is_news.then_some(status)
+    }
+
+    pub(super) fn answered(&mut self, agent: AgentId, usage: Usage) {
+        if let Some(worker) = self.workers.get_mut(&agent) {
+            worker.tokens += usage.total();
+            self.tokens += usage.total();
+            self.turns += 1;
+        }
+    }
+
+    /// A worker uses a tool: how far it is.
+    pub(super) fn tool(&mut self, event: &Event, tool: &str) -> Value {
+        let Some(worker) = self.workers.get_mut(&event.agent) else {
+            return Value::Null;
+        };
+        worker.tool_uses += 1;
+        self.tool_uses += 1;
+        let began = worker.began.get_or_insert(event.at);
+        json!({
+            "last_tool_name": tool,
+            "usage": {
+                "total_tokens": worker.tokens,
+                "tool_uses": worker.tool_uses,
+                "duration_ms": event.at.0.saturating_sub(began.0),
+            },
+        })
+    }
+
+    pub(super) fn ended(&mut self, agent: AgentId, ended: &AgentEnded) {
+        *self.ends.entry(ended.end.reason()).or_default() += 1;
+        for denied in &ended.denials {
+            self.denials.push(denial(denied, Some(agent)));
+        }
+    }
+
+    /// Those of the session's own agent, then those of workers.
+    pub(super) fn denials(&self, own: &[Denied]) -> Vec<Value> {
+        let own = own.iter().map(|denied| denial(denied, None));
+        own.chain(self.denials.iter().cloned()).collect()
+    }
+
+    /// What the workers came to.
+    pub(super) fn statistics(&self) -> Value {
+        let count = |reason: &str| self.ends.get(reason).copied().unwrap_or(0);
+        let done = count(End::Done.reason());
+        let by_coordinator = count(End::StoppedByCoordinator.reason());
+        let by_user = count(End::StoppedByUser.reason());
+        let all: u32 = self.ends.values().sum();
+        json!({
+            "started": self.started,
+            "continued": self.continued,
+            "completed": done,
+            "failed": all - done - by_coordinator - by_user,
+            "killed_by_coordinator": by_coordinator,
+            "killed_by_user": by_user,
+            "ends": self.ends,
+            "turns": self.turns,
+            "tool_uses": self.tool_uses,
+            "total_tokens": self.tokens,
+        })
+    }
+}
+
+fn denial(denied: &Denied, agent: Option<AgentId>) -> Value {
+    let mut value = json!({
+        "tool_name": denied.tool_name,
+        "summary": denied.summary,
+        "reason": denied.reason,
+    });
+    if let Some(agent) = agent {
+        value["agent_id"] = json!(agent);
+    }
+    value
+}
+
+pub(super) fn started(started: &AgentStarted) -> Value {
+    json!({
+        "description": started.description,
+        "name": started.name,
+        "subagent_type": started.agent_type,
+        "task_type": "local_agent",
+        "parent_agent_id": started.parent,
+        "spawn_depth": started.depth,
+    })
+}
+
+pub(super) fn notified(notification: &Notification) -> Value {
+    let status = match notification.status {
+        // Programs know this word for it.
+        Status::Killed => "stopped",
+        other => other.as_str(),
+    };
+    json!({
+        "status": status,
+        "summary": notification.summary,
+        "output_file": notification.output_file,
+        "reason": notification.reason,
+        "usage": notification.usage,
+    })
+}

@@ -1,0 +1,167 @@
+//! Equips workers: their tools, their model, their surroundings, what they are told first.
+
+use crate::gear::Gear;
+use crate::limits::{Limits, Occupant};
+use crate::models::Models;
+use gaffer_agent::agent_type::{AgentType, AgentTypes};
+use gaffer_agent::{Documents, Memory, Places, Surroundings};
+use gaffer_crew::{Hand, Outfit, Outfitter};
+use gaffer_model::Prefix;
+use gaffer_protocol::{Block, Clock, EventSink, Origin, SessionId};
+use gaffer_store::SessionFolder;
+use gaffer_tools::hook::{self, AgentHooks};
+use gaffer_tools::permission::Role;
+use gaffer_tools::{Context, ToolSet};
+use gaffer_workspace::scratchpad::Scratchpad;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a worker has in restricted places.
+const BARE: [&str; 3] = ["Bash", "Edit", "Read"];
+
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    pub(crate) session: SessionId,
+    pub(crate) cwd: PathBuf,
+    pub(crate) folder: SessionFolder,
+    pub(crate) limits: Limits,
+    pub(crate) gear: Gear,
+    pub(crate) models: Models,
+    pub(crate) pad: Scratchpad,
+    pub(crate) places: Places,
+    pub(crate) types: AgentTypes,
+    pub(crate) documents: Documents,
+    pub(crate) is_bare: bool,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// By type and model: the same bytes for all workers of a type.
+    pub(crate) outfits: Mutex<HashMap<(String, Option<String>), Outfit>>,
+}
+
+impl Workshop {
+    /// The tools that workers of a type have.
+    pub(crate) fn tools(&self, kind: &AgentType) -> ToolSet {
+        let all = self.gear.tools(self.session.as_str(), self.limits.policy());
+        let is_bare = |name: &str| !self.is_bare || BARE.contains(&name);
+        all.keep(|name| kind.keeps(name) && is_bare(name))
+    }
+
+    fn make(&self, kind: &AgentType, model: Option<&str>) -> Result<Outfit, String> {
+        let tools = self.tools(kind);
+        let prefix = Prefix {
+            system: kind.system(&self.documents),
+            tools: tools.specs(),
+        };
+        Ok(Outfit {
+            model: self.models.of(kind, model)?,
+            tools: Arc::new(tools),
+            prefix: Arc::new(prefix),
+            provider: self.models.chosen.kind.as_str().to_owned(),
+            prompt_hash: kind.hash(),
+        })
+    }
+
+    fn memory(&self, kind: &AgentType) -> Option<Memory> {
+        match self.is_bare {
+            true => None,
+            false => Memory::of(kind, &self.places).ok().flatten(),
+        }
+    }
+
+    fn hooks(&self, hand: &Hand<'_>, mode: &str) -> Option<AgentHooks> {
+        let hooks = self.gear.hooks.clone().filter(|_| !self.is_bare)?;
+        let news = hand.inbox.clone();
+        let who = hook::Who {
+            agent: hand.id,
+            session: self.session.as_str().to_owned(),
+            transcript: hand.transcript.to_owned(),
+            permission_mode: mode.to_owned(),
+            worker: Some(hand.kind.name.clone()),
+            events: self.events.clone(),
+            news: Box::new(move |block| news.send(block)),
+        };
+        Some(AgentHooks::new(hooks, who))
+    }
+}
+
+impl Outfitter for Workshop {
+    fn types(&self) -> &AgentTypes {
+        &self.types
+    }
+
+    fn outfit(&self, kind: &AgentType, model: Option<&str>) -> Result<Outfit, String> {
+        let key = (kind.name.clone(), model.map(str::to_owned));
+        let mut outfits = self.outfits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(outfit) = outfits.get(&key) {
+            return Ok(outfit.clone());
+        }
+        let outfit = self.make(kind, model)?;
+        outfits.insert(key, outfit.clone());
+        Ok(outfit)
+    }
+
+    fn place(&self, hand: &Hand<'_>) -> Result<Context, String> {
+        let memory = self.memory(hand.kind);
+        let own = memory.as_ref().map(Memory::prepare).transpose();
+        let own = own.map_err(|error| error.to_string())?;
+        let role = Role {
+            mode: hand.kind.permission_mode,
+            allow: memory.as_ref().and_then(Memory::rule).into_iter().collect(),
+            ..Role::default()
+        };
+        let mut context = self
+            .limits
+            .workplace(&Occupant {
+                id: hand.id,
+                name: hand.name,
+                cwd: &self.cwd,
+                readable: self.gear.readable().collect(),
+                writable: own.iter().map(PathBuf::as_path).collect(),
+                folder: &self.folder,
+                pad: &self.pad,
+                role: Some(role),
+            })
+            .map_err(|error| format!("{error:#}"))?;
+        context.pool = self.gear.pool.view();
+        let mode = context.guard.as_ref().map(|guard| guard.policy());
+        let mode = mode.map_or("bypassPermissions", |policy| {
+            policy.effective_mode().as_str()
+        });
+        context.hooks = self.hooks(hand, mode);
+        if let Some(cwd) = hand.cwd.filter(|cwd| cwd.is_dir()) {
+            context.cwd.set(cwd.to_owned());
+        }
+        Ok(context)
+    }
+
+    fn opening(&self, kind: &AgentType) -> Vec<Block> {
+        let pad = self.pad.path().display().to_string();
+        let mut blocks = vec![
+            surroundings(&self.cwd, &*self.clock)
+                .block_with(&[("scratchpad, shared with the crew", &pad)]),
+        ];
+        if let Some(memory) = self.memory(kind) {
+            match memory.block() {
+                Ok(block) => blocks.push(block),
+                Err(why) => blocks.push(Block::from(
+                    Origin::Context,
+                    format!("Your memory cannot be read: {why}."),
+                )),
+            }
+        }
+        for skill in kind.skills.iter().filter(|_| !self.is_bare) {
+            blocks.extend(self.gear.skill(skill, self.session.as_str()));
+        }
+        blocks
+    }
+}
+
+/// Where an agent is.
+pub(crate) fn surroundings<'a>(cwd: &'a Path, clock: &dyn Clock) -> Surroundings<'a> {
+    Surroundings {
+        cwd,
+        is_git: cwd.ancestors().any(|folder| folder.join(".git").exists()),
+        now: clock.now(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Who has spent what: by agent, type and model. It adds up to what the provider reported.
+
+use crate::crew::Crew;
+use crate::roster::{Spending, Task};
+use gaffer_protocol::{AgentId, AgentName, Cost, Usage};
+use std::time::Duration;
+
+/// What one agent has spent with one model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub agent: AgentId,
+    pub name: AgentName,
+    pub agent_type: String,
+    pub model: String,
+    pub usage: Usage,
+    pub cost: Cost,
+}
+
+/// What the workers of a session came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statistics {
+    pub started: u32,
+    pub completed: u32,
+    pub failed: u32,
+    pub killed_by_coordinator: u32,
+    pub killed_by_user: u32,
+    pub continued: u32,
+    pub tool_uses: u32,
+    pub turns: u32,
+    /// Of all workers together; they overlap.
+    pub time: Duration,
+}
+
+impl Crew {
+    /// What workers have spent. The session's own agent keeps its own account.
+    pub fn ledger(&self) -> Vec<Row> {
+        let roster = self.0.roster();
+        roster.all().flat_map(rows).collect()
+    }
+
+    /// What the session's own agent has spent, as it was seen.
+    pub fn own_spending(&self) -> Spending {
+        self.0.roster().main.clone()
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        use crate::roster::State;
+        use gaffer_protocol::{End, Status};
+        let roster = self.0.roster();
+        let mut all = Statistics::default();
+        for task in roster.all() {
+            all.started += 1;
+            all.continued += task.runs - 1;
+            all.tool_uses += task.spending.tool_uses;
+            all.turns += task.spending.turns;
+            all.time += task.spending.time;
+            let State::Ended(end) = &task.state else {
+                continue;
+            };
+            match (end.status(), end) {
+                (Status::Completed, _) => all.completed += 1,
+                (Status::Killed, End::StoppedByUser) => all.killed_by_user += 1,
+                (Status::Killed, _) => all.killed_by_coordinator += 1,
+                (Status::Failed, _) => all.failed += 1,
+            }
+        }
+        all
+    }
+}
+
+fn rows(task: &Task) -> Vec<Row> {
+    let row = |(model, (usage, cost)): (&String, &(Usage, Cost))| Row {
+        agent: task.id,
+        name: task.name.clone(),
+        agent_type: task.kind.name.clone(),
+        model: model.clone(),
+        usage: *usage,
+        cost: *cost,
+    };
+    task.spending.by_model.iter().map(row).collect()
+}

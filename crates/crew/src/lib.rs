@@ -1,0 +1,20 @@
+//! Many agents: who is in the crew, how tasks begin, how messages find them, how they are stopped,
+//! and how each end is told exactly once.
+
+mod crew;
+mod ends;
+pub mod ledger;
+mod mail;
+mod outfit;
+mod report;
+mod roster;
+mod state;
+pub mod tools;
+mod worker;
+
+pub use crew::{Crew, CrewLimits, CrewParts, Order, Refused, Started, Stopped};
+pub use mail::{MailError, Receipt, Sender as MailSender};
+pub use outfit::{Hand, Outfit, Outfitter};
+pub use report::Report;
+pub use roster::Spending;
+pub use state::WorkerState;

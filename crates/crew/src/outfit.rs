@@ -1,0 +1,57 @@
+//! What workers are made of. The binary knows where it comes from; the crew only puts it together.
+
+use gaffer_agent::agent_type::{AgentType, AgentTypes};
+use gaffer_model::{Conversation, Model, Prefix, Who};
+use gaffer_protocol::{AgentId, AgentName, Block};
+use gaffer_tools::{Context, ToolSet};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Equips workers.
+pub trait Outfitter: Send + Sync + fmt::Debug {
+    fn types(&self) -> &AgentTypes;
+
+    /// What all workers of a type share. `model` is what the order asks for.
+    fn outfit(&self, kind: &AgentType, model: Option<&str>) -> Result<Outfit, String>;
+
+    /// The surroundings of one worker, new or continued in the folder where it was.
+    fn place(&self, hand: &Hand<'_>) -> Result<Context, String>;
+
+    /// What a new worker is told before its task: where it is, what it remembers.
+    fn opening(&self, kind: &AgentType) -> Vec<Block>;
+}
+
+/// A worker that is to get its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Hand<'a> {
+    pub id: AgentId,
+    pub name: &'a AgentName,
+    pub kind: &'a AgentType,
+    pub transcript: &'a Path,
+    pub cwd: Option<&'a Path>,
+    /// The way into its inbox, for what comes from its surroundings.
+    pub inbox: &'a gaffer_agent::Sender,
+}
+
+/// What all workers of a type share: byte for byte the same prefix.
+#[derive(Debug, Clone)]
+pub struct Outfit {
+    pub model: Arc<dyn Model>,
+    pub tools: Arc<ToolSet>,
+    pub prefix: Arc<Prefix>,
+    /// For the record.
+    pub provider: String,
+    pub prompt_hash: String,
+}
+
+impl Outfit {
+    pub(crate) fn open(&self, id: AgentId, name: &AgentName, kind: &AgentType) -> Conversation {
+        let who = Who {
+            id,
+            name: name.clone(),
+            agent_type: kind.name.clone(),
+        };
+        self.model.open(&self.prefix, who)
+    }
+}

@@ -1,0 +1,93 @@
+//! What is told of a task's end, and how much of it.
+
+use gaffer_protocol::notification::Spent;
+use gaffer_protocol::{AgentId, AgentName, End, Notification, Status};
+use std::path::Path;
+use std::time::Duration;
+
+/// The end of one run of a worker.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub task: AgentId,
+    pub name: AgentName,
+    /// Whether it can be continued.
+    pub is_open: bool,
+    pub description: String,
+    pub end: End,
+    /// Its last words, whole.
+    pub result: String,
+    /// Of all its runs.
+    pub tokens: u64,
+    pub tool_uses: u32,
+    pub time: Duration,
+    pub changed_files: Vec<String>,
+    pub denials: Vec<String>,
+    /// Commands that still ran at the end, and were ended.
+    pub left_running: Vec<String>,
+}
+
+impl Report {
+    /// The notification with at most so many bytes of the result. What was cut stands in `file`.
+    pub(crate) fn notification(&self, room: usize, file: &Path) -> Notification {
+        let (result, is_cut) = cut(&self.result, room, file);
+        let status = self.end.status();
+        let is_done = status == Status::Completed;
+        let advice = match self.left_running.as_slice() {
+            [] => None,
+            commands => Some(format!(
+                "Commands that still ran at its end were ended: {}",
+                commands.join("; ")
+            )),
+        };
+        Notification {
+            task: self.is_open.then_some(self.task),
+            status,
+            summary: Notification::summary(&self.description, &self.end),
+            result: Some(result).filter(|text| !text.is_empty()),
+            usage: Some(Spent {
+                total_tokens: self.tokens,
+                tool_uses: self.tool_uses.into(),
+                duration_ms: self.time.as_millis() as u64,
+            }),
+            reason: (!is_done).then(|| self.end.reason().to_owned()),
+            output_file: is_cut.then(|| file.display().to_string()),
+            worktree: None,
+            changed_files: match is_done {
+                true => Vec::new(),
+                false => self.changed_files.clone(),
+            },
+            denials: self.denials.clone(),
+            advice,
+        }
+    }
+}
+
+/// The beginning and the end of a text that is too long, with a word on the rest. Reports say
+/// first what came of it, so the beginning gets more.
+fn cut(text: &str, room: usize, file: &Path) -> (String, bool) {
+    if text.len() <= room {
+        return (text.to_owned(), false);
+    }
+    let head = floor(text, room / 4 * 3);
+    let tail = floor(text, text.len() - room / 4);
+    let left = tail.saturating_sub(head);
+    let shown = format!(
+        "{}\n[… {left} bytes left out; Scratchpad reads the whole: {}]\n{}",
+        &text[..head],
+        file.display(),
+        &text[tail..],
+    );
+    match room {
+        // Not even a useful part fits.
+        0..1024 => (String::new(), true),
+        _ => (shown, true),
+    }
+}
+
+/// The nearest place at or before this one where a character begins.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

@@ -1,0 +1,213 @@
+//! Who is in the crew and what each of them does: plain state, without any waiting.
+
+use crate::report::Report;
+use gaffer_agent::Sender;
+use gaffer_agent::agent_type::AgentType;
+use gaffer_protocol::{AgentId, AgentName, Block, Cost, End, EventKind, Usage, Waiting};
+use gaffer_tools::Seen;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// All tasks of a session, in the order of their starts.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    tasks: BTreeMap<AgentId, Task>,
+    order: Vec<AgentId>,
+    names: HashMap<AgentName, AgentId>,
+    /// How many of each type were started, for names.
+    started: HashMap<String, u32>,
+    /// What the session's own agent has spent.
+    pub(crate) main: Spending,
+}
+
+/// One worker, running or not. Ended it is small: what it said stands on disk.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) id: AgentId,
+    pub(crate) name: AgentName,
+    pub(crate) kind: Arc<AgentType>,
+    pub(crate) description: String,
+    pub(crate) parent: AgentId,
+    pub(crate) depth: u32,
+    pub(crate) model: Option<String>,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) transcript: PathBuf,
+    /// How often it was started: once, and once more for each time it was continued.
+    pub(crate) runs: u32,
+    pub(crate) spending: Spending,
+    pub(crate) state: State,
+    /// Where it was when it ended.
+    pub(crate) cwd: Option<PathBuf>,
+    /// Which files it had before it, if they are not too many to keep.
+    pub(crate) seen: Option<Seen>,
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    Live(Box<Live>),
+    Ended(End),
+}
+
+/// A worker that has not ended.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) inbox: Sender,
+    pub(crate) stop: CancellationToken,
+    /// Why it was stopped, once it was.
+    pub(crate) stopped: Option<End>,
+    pub(crate) phase: Phase,
+    /// Who waits for its end instead of a notification.
+    pub(crate) waiter: Option<oneshot::Sender<Report>>,
+    /// Messages that came when it was about to end: for the next run.
+    pub(crate) late: Vec<Block>,
+    /// Changes when it is gone, and all that it started.
+    pub(crate) gone: watch::Receiver<bool>,
+    pub(crate) since: Instant,
+    pub(crate) heard: Instant,
+    pub(crate) waiting: Waiting,
+    pub(crate) last_tool: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Queued,
+    Running,
+    /// It has had its last turn.
+    Leaving,
+}
+
+/// What an agent has used up, by the model that answered.
+#[derive(Debug, Clone, Default)]
+pub struct Spending {
+    pub by_model: BTreeMap<String, (Usage, Cost)>,
+    pub turns: u32,
+    pub tool_uses: u32,
+    /// In all runs together.
+    pub time: std::time::Duration,
+}
+
+impl Spending {
+    pub fn usage(&self) -> Usage {
+        self.by_model.values().map(|(usage, _)| *usage).sum()
+    }
+
+    fn see(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::Answered { answer, cost, .. } => {
+                self.turns += 1;
+                let entry = self.by_model.entry(answer.model.clone()).or_default();
+                entry.0 += answer.usage;
+                entry.1 += *cost;
+            }
+            EventKind::ToolStarted { .. } => self.tool_uses += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Roster {
+    pub(crate) fn get(&self, id: AgentId) -> Option<&Task> {
+        self.tasks.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: AgentId) -> Option<&mut Task> {
+        self.tasks.get_mut(&id)
+    }
+
+    /// A worker by what people or models call it.
+    pub(crate) fn find(&self, text: &str) -> Option<&Task> {
+        let text = text.trim();
+        let id = match AgentId::parse(text) {
+            Ok(id) => id,
+            Err(_) => *self.names.get(&AgentName::parse(text).ok()?)?,
+        };
+        self.tasks.get(&id)
+    }
+
+    pub(crate) fn has_name(&self, name: &AgentName) -> bool {
+        *name == AgentName::main() || self.names.contains_key(name)
+    }
+
+    /// A name for a worker that was given none: its type and a number.
+    pub(crate) fn next_name(&mut self, kind: &str) -> AgentName {
+        loop {
+            let count = self.started.entry(kind.to_owned()).or_default();
+            *count += 1;
+            let name = AgentName::parse(&format!("{kind}-{count}"));
+            match name {
+                Ok(name) if !self.has_name(&name) => return name,
+                Ok(_) => {}
+                // A type's name may be as long as an agent's may be.
+                Err(_) => return self.next_name("worker"),
+            }
+        }
+    }
+
+    pub(crate) fn has_id(&self, id: AgentId) -> bool {
+        self.tasks.contains_key(&id)
+    }
+
+    pub(crate) fn add(&mut self, task: Task) {
+        self.names.insert(task.name.clone(), task.id);
+        self.order.push(task.id);
+        self.tasks.insert(task.id, task);
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Task> {
+        self.order.iter().filter_map(|id| self.tasks.get(id))
+    }
+
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&Task, &Live)> {
+        self.all().filter_map(|task| match &task.state {
+            State::Live(live) => Some((task, &**live)),
+            State::Ended(_) => None,
+        })
+    }
+
+    /// The place of a task among those that wait for one, from 1.
+    pub(crate) fn place(&self, id: AgentId) -> Option<usize> {
+        let mut queued = self
+            .live()
+            .filter(|(_, live)| live.phase == Phase::Queued)
+            .map(|(task, _)| task.id);
+        queued.position(|other| other == id).map(|at| at + 1)
+    }
+
+    /// Takes note of what an agent does.
+    pub(crate) fn see(&mut self, agent: AgentId, kind: &EventKind) {
+        let Some(task) = self.tasks.get_mut(&agent) else {
+            self.main.see(kind);
+            return;
+        };
+        task.spending.see(kind);
+        let State::Live(live) = &mut task.state else {
+            return;
+        };
+        live.heard = Instant::now();
+        match kind {
+            EventKind::Waiting(waiting) => live.waiting = waiting.clone(),
+            EventKind::ToolStarted { tool_use } => live.last_tool = Some(tool_use.name.clone()),
+            _ => {}
+        }
+    }
+}
+
+impl Task {
+    pub(crate) fn live(&self) -> Option<&Live> {
+        match &self.state {
+            State::Live(live) => Some(live),
+            State::Ended(_) => None,
+        }
+    }
+
+    pub(crate) fn live_mut(&mut self) -> Option<&mut Live> {
+        match &mut self.state {
+            State::Live(live) => Some(live),
+            State::Ended(_) => None,
+        }
+    }
+}

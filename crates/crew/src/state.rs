@@ -1,0 +1,89 @@
+//! What each worker is doing, for people and for the coordinator.
+
+use crate::crew::Crew;
+use crate::roster::Phase;
+use gaffer_protocol::tags::escape;
+use gaffer_protocol::{AgentId, AgentName, Block, Origin, Waiting};
+use std::time::Duration;
+
+/// One worker that has not ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerState {
+    pub id: AgentId,
+    pub name: AgentName,
+    pub agent_type: String,
+    pub description: String,
+    pub waiting: Waiting,
+    pub is_leaving: bool,
+    pub turns: u32,
+    pub tool_uses: u32,
+    pub tokens: u64,
+    pub last_tool: Option<String>,
+    pub running: Duration,
+    /// Since it last did anything that can be seen.
+    pub idle: Duration,
+}
+
+impl Crew {
+    pub fn workers(&self) -> Vec<WorkerState> {
+        let roster = self.0.roster();
+        let state = |(task, live): (&crate::roster::Task, &crate::roster::Live)| WorkerState {
+            id: task.id,
+            name: task.name.clone(),
+            agent_type: task.kind.name.clone(),
+            description: task.description.clone(),
+            waiting: match live.phase {
+                Phase::Queued => Waiting::Queue(roster.place(task.id).unwrap_or(1)),
+                _ => live.waiting.clone(),
+            },
+            is_leaving: live.phase == Phase::Leaving,
+            turns: task.spending.turns,
+            tool_uses: task.spending.tool_uses,
+            tokens: task.spending.usage().total(),
+            last_tool: live.last_tool.clone(),
+            running: live.since.elapsed(),
+            idle: live.heard.elapsed(),
+        };
+        roster.live().map(state).collect()
+    }
+
+    /// The state of all workers, to stand beside a message of the user's. None where nobody runs.
+    pub fn state_block(&self) -> Option<Block> {
+        let workers = self.workers();
+        if workers.is_empty() {
+            return None;
+        }
+        let mut text = "<workers>\n".to_owned();
+        for worker in &workers {
+            text.push_str(&worker.line());
+            text.push('\n');
+        }
+        text.push_str("</workers>");
+        Some(Block::from(Origin::Context, text))
+    }
+}
+
+impl WorkerState {
+    fn line(&self) -> String {
+        let (id, name, kind) = (self.id, &self.name, &self.agent_type);
+        let description = escape(&self.description);
+        let doing = match &self.waiting {
+            _ if self.is_leaving => "about to end".to_owned(),
+            Waiting::Queue(place) => format!("waiting for a place, number {place} in the queue"),
+            Waiting::Gate => "waiting for the provider".to_owned(),
+            Waiting::Model => "thinking".to_owned(),
+            Waiting::Tools(_) => "using tools".to_owned(),
+            Waiting::User => "waiting for the user's permission".to_owned(),
+            Waiting::Mail => "waiting for mail".to_owned(),
+        };
+        let last = self.last_tool.as_deref().unwrap_or("none yet");
+        format!(
+            "{name} ({id}, {kind}, \"{description}\"): {doing}; {} turns, {} tool uses, {} tokens, last tool {last}; running for {} s, idle for {} s",
+            self.turns,
+            self.tool_uses,
+            self.tokens,
+            self.running.as_secs(),
+            self.idle.as_secs(),
+        )
+    }
+}

@@ -1,0 +1,253 @@
+//! Agent: starts a worker.
+
+use crate::crew::{Crew, Order, Started};
+use crate::report::Report;
+use gaffer_agent::AgentType;
+use gaffer_protocol::{AgentId, AgentName, CallId, End};
+use gaffer_tools::{Access, Context, Output, Run};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const COORDINATOR_ABOUT: &str =
+    include_str!("../../../../prompts/tools/agent-coordinator.md");
+pub(super) const NORMAL_ABOUT: &str = include_str!("../../../../prompts/tools/agent-normal.md");
+
+/// Longer orders belong in a file that the worker reads.
+const LONGEST_PROMPT: usize = 256 << 10;
+const LONGEST_DESCRIPTION: usize = 200;
+/// A worker that takes longer than this is no longer waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Starts a worker.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinatorAgentInput {
+    /// What the task is, in three to eight words; it stands in lists and notifications.
+    pub description: String,
+    /// The whole order. The worker knows nothing else.
+    pub prompt: String,
+    /// One of the types that the context names; `worker` if not given.
+    pub subagent_type: Option<String>,
+    /// A name to call it by: a-z, 0-9 and -, unique in the session.
+    pub name: Option<String>,
+    /// End it after so many answers.
+    pub max_turns: Option<u32>,
+    /// Which model workers use is the user's choice: it is taken and not looked at.
+    #[schemars(skip)]
+    pub model: Option<String>,
+}
+
+/// Starts a worker.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NormalAgentInput {
+    /// What the task is, in three to eight words; it stands in lists and notifications.
+    pub description: String,
+    /// The whole order. The worker knows nothing else.
+    pub prompt: String,
+    /// One of the types below; `general-purpose` if not given.
+    pub subagent_type: Option<String>,
+    /// A name to call it by: a-z, 0-9 and -, unique in the session.
+    pub name: Option<String>,
+    /// Do not wait for it: its report comes later, by itself.
+    pub run_in_background: Option<bool>,
+    /// Another model than your own.
+    pub model: Option<String>,
+    /// End it after so many answers.
+    pub max_turns: Option<u32>,
+}
+
+/// What both forms have in common.
+#[derive(Debug)]
+pub(super) struct Starter {
+    pub(super) crew: Crew,
+    pub(super) caller: AgentId,
+}
+
+#[derive(Debug)]
+pub(super) struct CoordinatorAgent(pub(super) Starter);
+
+#[derive(Debug)]
+pub(super) struct NormalAgent(pub(super) Starter);
+
+impl Run for CoordinatorAgent {
+    const NAME: &'static str = "Agent";
+    /// Starting a worker changes nothing by itself, so several start together.
+    const ACCESS: Access = Access::Reads;
+    type Input = CoordinatorAgentInput;
+
+    async fn run(&self, input: CoordinatorAgentInput, context: &Context) -> Output {
+        self.run_as(&CallId::default(), input, context).await
+    }
+
+    async fn run_as(&self, call: &CallId, input: CoordinatorAgentInput, _: &Context) -> Output {
+        let order = self.0.order(
+            call,
+            Wanted {
+                description: input.description,
+                prompt: input.prompt,
+                kind: input.subagent_type.unwrap_or_else(|| "worker".to_owned()),
+                name: input.name,
+                model: None,
+                max_turns: input.max_turns,
+            },
+        );
+        match order.and_then(|order| self.0.crew.start(order).map_err(|why| why.to_string())) {
+            Ok(started) => Output::text(launched(&started)),
+            Err(why) => refused(&why),
+        }
+    }
+}
+
+impl Run for NormalAgent {
+    const NAME: &'static str = "Agent";
+    const ACCESS: Access = Access::Reads;
+    type Input = NormalAgentInput;
+
+    async fn run(&self, input: NormalAgentInput, context: &Context) -> Output {
+        self.run_as(&CallId::default(), input, context).await
+    }
+
+    async fn run_as(&self, call: &CallId, input: NormalAgentInput, _: &Context) -> Output {
+        let kind = input.subagent_type;
+        let order = self.0.order(
+            call,
+            Wanted {
+                description: input.description,
+                prompt: input.prompt,
+                kind: kind.unwrap_or_else(|| "general-purpose".to_owned()),
+                name: input.name,
+                model: input.model,
+                max_turns: input.max_turns,
+            },
+        );
+        let order = match order {
+            Ok(order) => order,
+            Err(why) => return refused(&why),
+        };
+        let background = input.run_in_background.unwrap_or(order.kind.background);
+        let crew = &self.0.crew;
+        if background {
+            return match crew.start(order) {
+                Ok(started) => Output::text(launched(&started)),
+                Err(why) => refused(&why.to_string()),
+            };
+        }
+        match crew.start_waited(order) {
+            Ok((started, waited)) => wait(crew, &started, waited).await,
+            Err(why) => refused(&why.to_string()),
+        }
+    }
+}
+
+/// Waits for a worker as long as that is bearable.
+async fn wait(crew: &Crew, started: &Started, mut waited: Waited) -> Output {
+    let report = tokio::select! {
+        report = &mut waited => report.ok(),
+        () = tokio::time::sleep(PATIENCE) => crew.move_to_background(started.id, waited),
+    };
+    match report {
+        Some(report) => reported(&report),
+        None => Output::text(format!(
+            "It takes longer than {} s and goes on in the background. {}",
+            PATIENCE.as_secs(),
+            launched(started)
+        )),
+    }
+}
+
+type Waited = tokio::sync::oneshot::Receiver<Report>;
+
+struct Wanted {
+    description: String,
+    prompt: String,
+    kind: String,
+    name: Option<String>,
+    model: Option<String>,
+    max_turns: Option<u32>,
+}
+
+impl Starter {
+    /// An order that can be carried out, or what is wrong with it.
+    fn order(&self, call: &CallId, wanted: Wanted) -> Result<Order, String> {
+        let description = wanted.description.split_whitespace();
+        let description = description.collect::<Vec<_>>().join(" ");
+        if description.is_empty() {
+            return Err("`description` is empty: say in a few words what the task is".to_owned());
+        }
+        let description = description.chars().take(LONGEST_DESCRIPTION).collect();
+        if wanted.prompt.trim().is_empty() {
+            let why = "`prompt` is empty: the worker knows nothing but what stands there";
+            return Err(why.to_owned());
+        }
+        if wanted.prompt.len() > LONGEST_PROMPT {
+            return Err(format!(
+                "`prompt` has {} bytes, {LONGEST_PROMPT} is the most: write the material to the scratchpad and name the file",
+                wanted.prompt.len()
+            ));
+        }
+        if wanted.max_turns == Some(0) {
+            return Err("`max_turns` is at least 1".to_owned());
+        }
+        let name = wanted.name.filter(|name| !name.trim().is_empty());
+        let name = name.map(|name| AgentName::parse(name.trim()));
+        let name = name.transpose().map_err(|error| error.to_string())?;
+        Ok(Order {
+            description,
+            prompt: wanted.prompt,
+            kind: self.kind(&wanted.kind)?,
+            name,
+            model: wanted.model,
+            max_turns: wanted.max_turns,
+            parent: self.caller,
+            call: (!call.is_empty()).then(|| call.clone()),
+        })
+    }
+
+    fn kind(&self, name: &str) -> Result<Arc<AgentType>, String> {
+        let types = self.crew.parts().outfitter.types();
+        let kind = types.choose(name).map_err(|error| error.to_string())?;
+        Ok(Arc::new(kind.clone()))
+    }
+}
+
+fn refused(why: &str) -> Output {
+    Output::error(format!("No worker was started: {why}."))
+}
+
+fn launched(started: &Started) -> String {
+    let place = match started.place {
+        None => String::new(),
+        Some(place) => format!(
+            "\nAll places are taken: it is number {place} in the queue and begins by itself."
+        ),
+    };
+    format!(
+        "task_id: {}\nname: {}\ntranscript: {}{place}",
+        started.id,
+        started.name,
+        started.transcript.display()
+    )
+}
+
+/// The end of a worker that was waited for.
+fn reported(report: &Report) -> Output {
+    let continues = match report.is_open {
+        true => format!(
+            "\n[{}, {}: SendMessage continues it]",
+            report.name, report.task
+        ),
+        false => String::new(),
+    };
+    match (&report.end, report.result.trim()) {
+        (End::Done, text) => Output::text(format!("{text}{continues}")),
+        (end, "") => Output::error(format!(
+            "The worker ended without a word: {end}.{continues}"
+        )),
+        (end, text) => Output::error(format!(
+            "The worker did not finish: {end}. Its last words:\n{text}{continues}"
+        )),
+    }
+}

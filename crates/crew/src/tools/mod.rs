@@ -1,0 +1,46 @@
+//! The tools that manage a crew. They are all that a coordinator has, beside the scratchpad.
+
+pub mod agent;
+pub mod send_message;
+pub mod task_stop;
+
+use crate::crew::Crew;
+use gaffer_protocol::AgentId;
+use gaffer_tools::{Tool, erase, erase_as};
+use std::sync::Arc;
+
+/// Whether its workers may be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// A coordinator's: workers always run in the background.
+    Coordinator,
+    /// Those of an agent that also works itself: it waits for a worker, unless it says otherwise.
+    Normal,
+}
+
+/// The tools with which an agent starts, continues and stops workers.
+pub fn tools(crew: &Crew, caller: AgentId, manner: Manner) -> Vec<Arc<dyn Tool>> {
+    let types = crew.parts().outfitter.types().describe();
+    let starter = agent::Starter {
+        crew: crew.clone(),
+        caller,
+    };
+    let described = |about: &str| format!("{}\n\nTypes:\n{types}", about.trim_end());
+    let starts = match manner {
+        // A coordinator hears of the types when it begins: they are not the same everywhere, and
+        // its prefix is.
+        Manner::Coordinator => erase_as(
+            agent::CoordinatorAgent(starter),
+            agent::COORDINATOR_ABOUT.trim_end().to_owned(),
+        ),
+        Manner::Normal => erase_as(agent::NormalAgent(starter), described(agent::NORMAL_ABOUT)),
+    };
+    vec![
+        starts,
+        erase(send_message::SendMessage {
+            crew: crew.clone(),
+            caller,
+        }),
+        erase(task_stop::TaskStop(crew.clone())),
+    ]
+}

@@ -1,0 +1,72 @@
+//! SendMessage: gives a worker more to do.
+
+use crate::crew::Crew;
+use crate::mail::{Fate, Receipt, Sender};
+use gaffer_protocol::AgentId;
+use gaffer_protocol::mail::Mail;
+use gaffer_tools::{Access, Context, Output, Run};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+const LONGEST: usize = 256 << 10;
+
+/// Sends a message to a worker. One that runs gets it at its next step, without being
+/// interrupted. One that has ended, however it ended, goes on with it and with all that it knew;
+/// its report comes by notification.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendMessageInput {
+    /// The worker's id or name, or `*` for all that run.
+    pub to: String,
+    /// What it is to know or do.
+    pub message: Mail,
+    /// What the message is about, in a few words, for those who watch.
+    pub summary: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct SendMessage {
+    pub(super) crew: Crew,
+    pub(super) caller: AgentId,
+}
+
+impl Run for SendMessage {
+    const NAME: &'static str = "SendMessage";
+    const ACCESS: Access = Access::Writes;
+    type Input = SendMessageInput;
+
+    async fn run(&self, input: SendMessageInput, _: &Context) -> Output {
+        let text = match input.message {
+            Mail::Text(text) if text.trim().is_empty() => {
+                return Output::error("Nothing was sent: the message is empty.");
+            }
+            Mail::Text(text) if text.len() > LONGEST => {
+                return Output::error(format!(
+                    "Nothing was sent: the message has {} bytes, {LONGEST} is the most. Write it to the scratchpad and name the file.",
+                    text.len()
+                ));
+            }
+            Mail::Text(text) => text,
+            Mail::Form(_) => {
+                return Output::error(
+                    "Nothing was sent: such messages are for teammates. Write to a worker in words.",
+                );
+            }
+        };
+        match self.crew.send(Sender::Agent(self.caller), &input.to, &text) {
+            Ok(receipts) => {
+                let lines: Vec<String> = receipts.iter().map(line).collect();
+                Output::text(lines.join("\n"))
+            }
+            Err(why) => Output::error(format!("Nothing was sent: {why}.")),
+        }
+    }
+}
+
+fn line(receipt: &Receipt) -> String {
+    let Receipt { id, to, name, fate } = receipt;
+    match fate {
+        Fate::Queued => format!("{id}: queued for {name} ({to}), which reads it at its next step"),
+        Fate::Resumed => format!("{id}: {name} ({to}) goes on with it"),
+    }
+}

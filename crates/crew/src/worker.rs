@@ -1,0 +1,293 @@
+//! One run of one worker: from a place to an end, whatever happens on the way.
+
+use crate::crew::Crew;
+use crate::outfit::{Hand, Outfit};
+use crate::roster::Phase;
+use gaffer_agent::agent_type::AgentType;
+use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
+use gaffer_protocol::event::Denied;
+use gaffer_protocol::{AgentId, AgentName, Block, End, Origin, StopReason};
+use gaffer_store::{Entry, Fold, Record, Start, Transcript};
+use gaffer_tools::hook::Moment;
+use gaffer_tools::{Context, Seen};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What an ended worker knows of more files than these is forgotten: it must read them again.
+const MOST_SEEN: usize = 100;
+
+/// What a run begins with.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// A new worker with its task.
+    New(Block),
+    /// One that is continued, with messages.
+    More(Vec<Block>),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) end: End,
+    pub(crate) result: String,
+    pub(crate) model_time: Duration,
+    pub(crate) stop: Option<StopReason>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) seen: Option<Seen>,
+    pub(crate) changed_files: Vec<String>,
+    pub(crate) denials: Vec<Denied>,
+    pub(crate) left_running: Vec<String>,
+}
+
+impl Ended {
+    fn without_a_word(end: End) -> Self {
+        Self {
+            end,
+            result: String::new(),
+            model_time: Duration::ZERO,
+            stop: None,
+            cwd: None,
+            seen: None,
+            changed_files: Vec::new(),
+            denials: Vec::new(),
+            left_running: Vec::new(),
+        }
+    }
+
+    pub(crate) fn crashed() -> Self {
+        let why = "a bug in gaffer ended this worker; its transcript is whole";
+        Self::without_a_word(End::Crashed(why.to_owned()))
+    }
+}
+
+/// What is known of a worker when its run begins.
+struct Known {
+    name: AgentName,
+    kind: Arc<AgentType>,
+    description: String,
+    parent: AgentId,
+    model: Option<String>,
+    max_turns: Option<u32>,
+    transcript: PathBuf,
+    cwd: Option<PathBuf>,
+    seen: Option<Seen>,
+    inbox: Sender,
+    stop: CancellationToken,
+}
+
+/// Waits for a place, works, and leaves nothing behind.
+pub(crate) async fn attend(
+    crew: &Crew,
+    id: AgentId,
+    run: Run,
+    inbox: Inbox,
+    place: Option<OwnedSemaphorePermit>,
+) -> Ended {
+    let Some(known) = known(crew, id) else {
+        return Ended::crashed();
+    };
+    let place = match place {
+        Some(place) => Some(place),
+        None => tokio::select! {
+            biased;
+            () = known.stop.cancelled() => None,
+            place = crew.places().acquire_owned() => place.ok(),
+        },
+    };
+    let Some(_place) = place else {
+        return Ended::without_a_word(End::Interrupted);
+    };
+    begin(crew, id);
+    crew.show_queue();
+    match prepare(crew, id, &known, run, inbox).await {
+        Ok((mut agent, context)) => {
+            let end = work(crew, id, &mut agent, &known.stop).await;
+            leave(&mut agent, &context, end).await
+        }
+        Err(why) => Ended::without_a_word(End::Crashed(why)),
+    }
+}
+
+fn known(crew: &Crew, id: AgentId) -> Option<Known> {
+    let roster = crew.0.roster();
+    let task = roster.get(id)?;
+    let live = task.live()?;
+    Some(Known {
+        name: task.name.clone(),
+        kind: task.kind.clone(),
+        description: task.description.clone(),
+        parent: task.parent,
+        model: task.model.clone(),
+        max_turns: task.max_turns,
+        transcript: task.transcript.clone(),
+        cwd: task.cwd.clone(),
+        seen: task.seen.clone(),
+        inbox: live.inbox.clone(),
+        stop: live.stop.clone(),
+    })
+}
+
+/// Its clocks run from now on.
+fn begin(crew: &Crew, id: AgentId) {
+    let mut roster = crew.0.roster();
+    if let Some(live) = roster.get_mut(id).and_then(crate::roster::Task::live_mut) {
+        live.phase = Phase::Running;
+        live.since = Instant::now();
+        live.heard = live.since;
+    }
+}
+
+async fn prepare(
+    crew: &Crew,
+    id: AgentId,
+    known: &Known,
+    run: Run,
+    inbox: Inbox,
+) -> Result<(Agent, Context), String> {
+    let parts = crew.parts();
+    let outfitter = &parts.outfitter;
+    let outfit = outfitter.outfit(&known.kind, known.model.as_deref())?;
+    let mut context = outfitter.place(&Hand {
+        id,
+        name: &known.name,
+        kind: &known.kind,
+        transcript: &known.transcript,
+        cwd: known.cwd.as_deref(),
+        inbox: &known.inbox,
+    })?;
+    if let Some(seen) = &known.seen {
+        context.seen = seen.clone();
+    }
+    let mut conversation = outfit.open(id, &known.name, &known.kind);
+    let path = known.transcript.clone();
+    let opened = |why: std::io::Error| format!("cannot open {}: {why}", path.display());
+    let mut transcript = Transcript::create(path.clone()).map_err(opened)?;
+    let mut blocks = Vec::new();
+    match run {
+        Run::New(task) => {
+            let entry = Entry::Start(Box::new(start(crew, id, known, &outfit, &context)));
+            let at = parts.clock.now();
+            transcript.append(&Record { at, entry }).map_err(opened)?;
+            blocks.extend(outfitter.opening(&known.kind));
+            blocks.extend(greeting(id, known, &context).await);
+            blocks.push(task);
+        }
+        Run::More(more) => {
+            let read = tokio::task::spawn_blocking({
+                let path = path.clone();
+                move || Fold::read(&path)
+            });
+            let fold = read.await.map_err(|error| error.to_string())?;
+            for message in &fold.map_err(opened)?.messages {
+                conversation.push(message);
+            }
+            blocks = more;
+        }
+    }
+    for block in blocks {
+        known.inbox.send(block);
+    }
+    let agent = Agent::new(Parts {
+        id,
+        model: outfit.model,
+        conversation,
+        tools: outfit.tools,
+        context: context.clone(),
+        transcript,
+        inbox,
+        events: crew.events(),
+        prices: parts.prices.clone(),
+        clock: parts.clock.clone(),
+        max_turns: known.max_turns,
+    });
+    Ok((agent, context))
+}
+
+/// What the user's hooks have to say to a new worker.
+async fn greeting(id: AgentId, known: &Known, context: &Context) -> Option<Block> {
+    let hooks = context.hooks.as_ref()?;
+    let moment = Moment::SubagentStart {
+        agent_id: id.to_string(),
+        agent_type: known.kind.name.clone(),
+    };
+    let merged = hooks.at(context.cwd.get(), moment).await;
+    Some(Block::from(Origin::Hook, merged.context?))
+}
+
+fn start(crew: &Crew, id: AgentId, known: &Known, outfit: &Outfit, context: &Context) -> Start {
+    let parts = crew.parts();
+    Start {
+        version: parts.version.clone(),
+        session: parts.session.clone(),
+        agent: id,
+        name: known.name.clone(),
+        agent_type: known.kind.name.clone(),
+        mode: parts.mode.clone(),
+        provider: outfit.provider.clone(),
+        model: outfit.model.name().to_owned(),
+        cwd: context.cwd.get().display().to_string(),
+        prefix_hash: outfit.prefix.hash(),
+        prompt_hash: outfit.prompt_hash.clone(),
+        parent: Some(known.parent),
+        description: known.description.clone(),
+    }
+}
+
+/// Works until nothing is left to do. A message that comes while it ends is not lost: either it
+/// is still heard, or the worker is seen as leaving and the message waits for the next run.
+async fn work(crew: &Crew, id: AgentId, agent: &mut Agent, stop: &CancellationToken) -> End {
+    loop {
+        let end = agent.work(stop).await;
+        let mut roster = crew.0.roster();
+        let task = roster.get_mut(id);
+        if end == End::Done && agent.has_mail() {
+            continue;
+        }
+        if let Some(live) = task.and_then(crate::roster::Task::live_mut) {
+            live.phase = Phase::Leaving;
+        }
+        return end;
+    }
+}
+
+/// Ends what it started and takes its last words.
+async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
+    let alive = context.jobs.alive();
+    let left_running = alive.iter().map(|entry| entry.label.clone()).collect();
+    let ended_jobs = context.jobs.end_all().await;
+    let Outcome {
+        end,
+        mut result,
+        model_time,
+        stop,
+        ..
+    } = agent.close(end);
+    if let Err(why) = ended_jobs {
+        result.push_str(&format!("\n[{why}]"));
+    }
+    Ended {
+        end,
+        result,
+        model_time,
+        stop,
+        cwd: Some(context.cwd.get()),
+        seen: Some(context.seen.clone()).filter(|seen| seen.len() <= MOST_SEEN),
+        changed_files: context.changed.files(),
+        denials: denials(context),
+        left_running,
+    }
+}
+
+fn denials(context: &Context) -> Vec<Denied> {
+    let denials = context.guard.as_ref().map(gaffer_tools::Guard::denials);
+    let denied = denials.into_iter().flatten().map(|denial| Denied {
+        tool_name: denial.tool,
+        summary: denial.input,
+        reason: denial.reason,
+    });
+    denied.collect()
+}
