@@ -19,6 +19,7 @@ mod harness;
 mod headless;
 mod hooks;
 mod jobs;
+mod mode;
 mod pdf;
 mod questions;
 mod record;

@@ -51,13 +51,27 @@ fn plan(names: &[String], has_nextest: bool) -> Vec<Step> {
         // the count of all the others.
         let doc = ["test", "--doc", "--workspace", "--locked"];
         steps.push(cargo("doc tests", &doc, &behind));
+        if names.is_empty() {
+            let alone = ["nextest", "run"];
+            steps.push(cargo("tests without the coordinator", &alone, &without()));
+        }
         let nextest = ["nextest", "run", "--workspace", "--locked"];
         steps.push(cargo("tests", &nextest, names));
     } else {
+        if names.is_empty() {
+            let alone = ["test"];
+            steps.push(cargo("tests without the coordinator", &alone, &without()));
+        }
         let all = ["test", "--workspace", "--locked"];
         steps.push(cargo("tests", &all, &behind));
     }
     steps
+}
+
+/// The build that has no coordinator is a build of its own.
+fn without() -> Vec<String> {
+    let words = ["--package", "gaffer", "--no-default-features", "--locked"];
+    words.map(str::to_owned).to_vec()
 }
 
 fn here(name: &'static str, repeat: &str, check: fn() -> Result<(), String>) -> Step {
@@ -121,6 +135,7 @@ mod tests {
                 "cargo clippy --workspace --all-targets --locked -- -D warnings",
                 "cargo xtask tidy",
                 "cargo test --doc --workspace --locked",
+                "cargo nextest run --package gaffer --no-default-features --locked",
                 "cargo nextest run --workspace --locked",
             ]
         );

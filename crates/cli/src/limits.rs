@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use gaffer_protocol::{AgentId, AgentName};
 use gaffer_store::SessionFolder;
 use gaffer_tools::permission::{Mode, Policy, Role};
-use gaffer_tools::{Context, Cwd, Guard, Sandbox};
+use gaffer_tools::{Context, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, unmade};
 use gaffer_workspace::scratchpad::Scratchpad;
@@ -93,13 +93,14 @@ impl Limits {
         self.policy.as_ref()
     }
 
+    #[cfg(feature = "coordinator")]
     /// The surroundings of an agent that only manages: the scratchpad and results.
     pub(crate) fn office(&self, who: &Occupant<'_>) -> anyhow::Result<Context> {
         let mut context = self.context(who)?;
         let roots = [(context.spill.as_path(), Access::Read)];
         context.fence = Fence::new(roots);
         context.sandbox = None;
-        context.cwd = Cwd::new(who.pad.path());
+        context.cwd = gaffer_tools::Cwd::new(who.pad.path());
         Ok(context.with_scratchpad(who.pad.pen(who.id, who.name.to_string())))
     }
 

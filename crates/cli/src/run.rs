@@ -117,7 +117,7 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
     let end = {
         let working = async {
             session_start(&context, &workshop, &sender).await;
-            sender.send(Block::from_human(prompt));
+            crew.tell_main(prompt);
             work(&mut agent, &crew, &stop).await
         };
         let mut working = std::pin::pin!(working);

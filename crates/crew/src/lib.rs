@@ -10,6 +10,7 @@ mod report;
 mod roster;
 mod state;
 pub mod tools;
+mod verbs;
 mod worker;
 
 pub use crew::{Crew, CrewLimits, CrewParts, Order, Refused, Started, Stopped};

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "coordinator")]
 pub(super) const COORDINATOR_ABOUT: &str =
     include_str!("../../../../prompts/tools/agent-coordinator.md");
 pub(super) const NORMAL_ABOUT: &str = include_str!("../../../../prompts/tools/agent-normal.md");
@@ -21,6 +22,7 @@ const LONGEST_DESCRIPTION: usize = 200;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a worker.
+#[cfg(feature = "coordinator")]
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoordinatorAgentInput {
@@ -66,12 +68,14 @@ pub(super) struct Starter {
     pub(super) caller: AgentId,
 }
 
+#[cfg(feature = "coordinator")]
 #[derive(Debug)]
 pub(super) struct CoordinatorAgent(pub(super) Starter);
 
 #[derive(Debug)]
 pub(super) struct NormalAgent(pub(super) Starter);
 
+#[cfg(feature = "coordinator")]
 impl Run for CoordinatorAgent {
     const NAME: &'static str = "Agent";
     /// Starting a worker changes nothing by itself, so several start together.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// Whether its workers may be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
+    #[cfg(feature = "coordinator")]
     /// A coordinator's: workers always run in the background.
     Coordinator,
     /// Those of an agent that also works itself: it waits for a worker, unless it says otherwise.
@@ -27,6 +28,7 @@ pub fn tools(crew: &Crew, caller: AgentId, manner: Manner) -> Vec<Arc<dyn Tool>>
     };
     let described = |about: &str| format!("{}\n\nTypes:\n{types}", about.trim_end());
     let starts = match manner {
+        #[cfg(feature = "coordinator")]
         // A coordinator hears of the types when it begins: they are not the same everywhere, and
         // its prefix is.
         Manner::Coordinator => erase_as(
