@@ -16,7 +16,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["home", "project"] {
+        for folder in ["home", "project", "tmp"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
         Self { root }
@@ -49,6 +49,7 @@ impl Place {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
+            .env("TMPDIR", self.root.path().join("tmp"))
             .current_dir(self.project())
             .stdin(Stdio::null());
         command

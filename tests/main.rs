@@ -12,6 +12,8 @@ mod bash;
 mod cache;
 #[cfg(feature = "coordinator")]
 mod crew;
+#[cfg(feature = "coordinator")]
+mod crew_places;
 mod demo;
 mod faults;
 mod gear;

@@ -136,6 +136,7 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
         system::say(&format!("gaffer: {why}"));
     }
     let ended = ended(&outcome, began, denials(&context));
+    workshop.pad.remove_unused();
     crew.events()
         .emit(id, EventKind::AgentEnded(Box::new(ended)));
     Ok(Done {

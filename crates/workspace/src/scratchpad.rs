@@ -134,6 +134,30 @@ impl Scratchpad {
         self.0.root.path()
     }
 
+    /// Takes the folder away if nobody has ever written there, at the end of a session. Folders
+    /// that hold anything stay: only empty ones can be removed this way.
+    pub fn remove_unused(&self) {
+        let path = self.path();
+        let Some(session) = path.parent() else {
+            return;
+        };
+        if std::fs::remove_dir(&path).is_err() {
+            return;
+        }
+        let versions = session.join("versions");
+        let index = versions.join("index.jsonl");
+        if index.metadata().is_ok_and(|index| index.len() > 0) {
+            return;
+        }
+        drop(std::fs::remove_file(index));
+        // Nothing above the session's own folder: another session may be about to use it.
+        for folder in [&versions.join("contents"), &versions, session] {
+            if std::fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+
     /// A fence around the folder and nothing else.
     pub fn fence(&self) -> &Fence {
         &self.0.fence
