@@ -113,10 +113,9 @@ fn check_tree(ran: &Ran, ends: &BTreeMap<String, String>) {
                 }
             }
         }
-        if matches!(event["type"].as_str(), Some("assistant" | "user")) {
-            let parent = event["parent_tool_use_id"].as_str();
-            assert_eq!(parent, calls.get(&agent).map(String::as_str), "{event}");
-        }
+        assert!(event["agent_id"].is_string(), "{event}");
+        let parent = event["parent_tool_use_id"].as_str();
+        assert_eq!(parent, calls.get(&agent).map(String::as_str), "{event}");
     }
     let rebuilt: BTreeMap<String, String> = status
         .iter()

@@ -29,6 +29,8 @@ pub(crate) struct Json {
     by_model: Map<String, Value>,
     figures: Vec<(String, Usage, Cost)>,
     crew: Crew,
+    /// Whose event is being written.
+    agent: Option<AgentId>,
 }
 
 impl Json {
@@ -40,6 +42,7 @@ impl Json {
             by_model: Map::new(),
             figures: Vec::new(),
             crew: Crew::default(),
+            agent: None,
         }
     }
 
@@ -47,6 +50,10 @@ impl Json {
         if let Some(members) = value.as_object_mut() {
             let session = self.session.as_ref().map(SessionId::as_str);
             members.insert("session_id".to_owned(), json!(session));
+            // Whose event it is, so that the tree can be rebuilt from the stream alone.
+            let call = self.agent.and_then(|agent| self.crew.call(agent));
+            members.insert("agent_id".to_owned(), json!(self.agent));
+            members.insert("parent_tool_use_id".to_owned(), json!(call));
             members.insert(
                 "uuid".to_owned(),
                 json!(uuid_v4(&crate::system::SystemEntropy)),
@@ -113,8 +120,6 @@ impl Json {
                 "stop_sequence": null,
                 "usage": usage(answer.usage),
             },
-            "parent_tool_use_id": self.crew.call(event.agent),
-            "agent_id": event.agent,
             "timestamp": event.at,
         }));
     }
@@ -134,15 +139,13 @@ impl Json {
                 "role": "user",
                 "content": message.blocks.iter().filter_map(block).collect::<Vec<_>>(),
             },
-            "parent_tool_use_id": self.crew.call(event.agent),
-            "agent_id": event.agent,
             "origin": {"kind": origin},
             "timestamp": event.at,
         }));
     }
 
     /// What is not in the stream is said beside it.
-    fn notice(&self, event: &Event, text: &str) {
+    fn notice(&self, text: &str) {
         if self.style == Style::ResultOnly {
             return system::say(&format!("gaffer: {text}"));
         }
@@ -150,7 +153,6 @@ impl Json {
             "type": "system",
             "subtype": "notice",
             "text": text,
-            "agent_id": event.agent,
         }));
     }
 
@@ -164,8 +166,6 @@ impl Json {
             "subtype": subtype,
             "task_id": agent,
             "tool_use_id": self.crew.call(agent),
-            "parent_tool_use_id": self.crew.call(agent),
-            "agent_id": agent,
         });
         if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
             line.extend(more);
@@ -214,6 +214,7 @@ impl Json {
 
 impl View for Json {
     fn event(&mut self, event: &Event) {
+        self.agent = Some(event.agent);
         match &event.kind {
             EventKind::SessionStarted(started) => self.init(started),
             EventKind::AgentStarted(started) => {
@@ -247,8 +248,6 @@ impl View for Json {
             EventKind::ToolFinished { result, .. } => self.stream(json!({
                 "type": "user",
                 "message": {"role": "user", "content": [tool_result(result)]},
-                "parent_tool_use_id": self.crew.call(event.agent),
-                "agent_id": event.agent,
                 "timestamp": event.at,
             })),
             EventKind::Retry {
@@ -263,21 +262,18 @@ impl View for Json {
                 "retry_delay_ms": delay_ms,
                 "error_status": status,
                 "error": error,
-                "agent_id": event.agent,
             })),
             EventKind::Asked(question) => self.stream(json!({
                 "type": "system",
                 "subtype": "permission_request",
                 "request": question,
-                "agent_id": event.agent,
             })),
             EventKind::Settled(number) => self.stream(json!({
                 "type": "system",
                 "subtype": "permission_settled",
                 "number": number,
-                "agent_id": event.agent,
             })),
-            EventKind::Notice(text) => self.notice(event, text),
+            EventKind::Notice(text) => self.notice(text),
             EventKind::AgentEnded(ended) if self.crew.is_worker(event.agent) => {
                 self.crew.ended(event.agent, ended);
                 let patch = json!({"patch": {"status": ended.end.status().as_str(), "reason": ended.end.reason()}});
