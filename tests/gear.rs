@@ -42,6 +42,14 @@ fn private_pages_are_fetched_only_where_the_user_allows_it() {
     );
     let answered = run(place.scripted(&script, &["-p", "go"]));
     assert_eq!(answered.out.trim(), "It costs nine.", "{answered:?}");
+    // The two agents are counted, and the small model's answer with them.
+    let script = script.replace(
+        "say: It costs nine.",
+        "say: It costs nine., usage: { input: 1000, output: 7 }, model: small-1",
+    );
+    let counted = run(place.scripted(&script, &["-p", "go", "--output-format", "json"]));
+    let small = &counted.result()["modelUsage"]["small-1"];
+    assert_eq!(small["inputTokens"], 1000, "{counted:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::args::Common;
 use crate::exit::Usage;
 use crate::hooks::hooks;
+use crate::meter::Meter;
 use crate::model::{self, Chosen};
 use crate::search::ProviderSearch;
 use crate::settings::{Search, Settings};
@@ -38,6 +39,8 @@ pub(crate) struct Gear {
     searches: Searches,
     summarise: Option<Arc<dyn Summarise>>,
     glob: Glob,
+    /// What these models of the tools' own cost.
+    pub(crate) meter: Meter,
     /// Tools that agents load when they need them.
     pub(crate) pool: Pool,
 }
@@ -60,12 +63,15 @@ impl Gear {
         }
         let allow = Allow::parse(&settings.web.allow)
             .map_err(|why| Usage::new(format!("settings, web.allow: {why}")))?;
+        let meter = Meter::default();
         let search = match &settings.web.search {
             Some(Search::Searxng(address)) => Some(
                 searxng(address)
                     .map_err(|why| Usage::new(format!("settings, web.search: {why}")))?,
             ),
-            Some(Search::Provider) => ProviderSearch::choose(common, settings, chosen)?,
+            Some(Search::Provider) => {
+                ProviderSearch::choose(common, settings, chosen, meter.clone())?
+            }
             None => None,
         };
         let small = model::small(common, settings, chosen)?;
@@ -76,7 +82,11 @@ impl Gear {
             web: Some(Arc::new(Web::new(allow, WebLimits::default()))),
             search,
             searches: Searches::default(),
-            summarise: small.map(|model| Arc::new(Small(model)) as Arc<dyn Summarise>),
+            summarise: small.map(|model| {
+                let meter = meter.clone();
+                Arc::new(Small { model, meter }) as Arc<dyn Summarise>
+            }),
+            meter,
             glob: Glob {
                 respect_gitignore: settings.glob_respects_gitignore.unwrap_or_default(),
             },
@@ -94,6 +104,7 @@ impl Gear {
             search: None,
             searches: Searches::default(),
             summarise: None,
+            meter: Meter::default(),
             glob: Glob::default(),
             pool: Pool::default(),
         }

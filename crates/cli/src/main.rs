@@ -11,6 +11,7 @@ mod hooks;
 mod input;
 mod limits;
 mod main_agent;
+mod meter;
 mod mode;
 mod model;
 mod models;

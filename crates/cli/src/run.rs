@@ -101,6 +101,8 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
         prices,
         limits,
     });
+    let prices = workshop.models.chosen.prices.clone();
+    workshop.gear.meter.connect(crew.events(), id, prices);
     let Seat {
         mut agent,
         transcript,

@@ -1,6 +1,7 @@
 //! The model provider's own search as the engine behind WebSearch.
 
 use crate::args::Common;
+use crate::meter::Meter;
 use crate::model::{Chosen, named, patience};
 use crate::settings::Settings;
 use crate::system::{self, SystemEntropy};
@@ -21,6 +22,7 @@ pub(crate) struct ProviderSearch {
     connection: Connection,
     gate: Gate,
     patience: Patience,
+    meter: Meter,
 }
 
 impl ProviderSearch {
@@ -29,6 +31,7 @@ impl ProviderSearch {
         common: &Common,
         settings: &Settings,
         chosen: &Chosen,
+        meter: Meter,
     ) -> anyhow::Result<Option<Arc<dyn SearchEngine>>> {
         if !matches!(chosen.kind, Kind::Anthropic | Kind::OpenAi) {
             system::say(&format!(
@@ -42,6 +45,7 @@ impl ProviderSearch {
             connection: named(common, settings, chosen, name)?,
             gate: chosen.gate.clone(),
             patience: patience(settings),
+            meter,
         })))
     }
 
@@ -69,7 +73,9 @@ impl ProviderSearch {
         let mut conversation = model.open(&prefix, who);
         conversation.push(&Message::user(vec![Block::text(&query.text)]));
         let answer = model.answer(&conversation, &mut |_| {}).await;
-        Ok(findings(&answer.map_err(|error| error.to_string())?))
+        let answer = answer.map_err(|error| error.to_string())?;
+        self.meter.count(model.name(), &answer);
+        Ok(findings(&answer))
     }
 }
 
@@ -154,6 +160,7 @@ mod tests {
             },
             gate: Gate::new(4),
             patience: Patience::default(),
+            meter: Meter::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The small model: answers a question from a page, so that the page need not fill an agent's
 //! conversation.
 
+use crate::meter::Meter;
 use crate::system::SystemEntropy;
 use futures_util::future::BoxFuture;
 use gaffer_agent::prompt;
@@ -12,7 +13,10 @@ use std::sync::Arc;
 const AGENT_TYPE: &str = "web-fetch";
 
 #[derive(Debug)]
-pub(crate) struct Small(pub(crate) Arc<dyn Model>);
+pub(crate) struct Small {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) meter: Meter,
+}
 
 impl Summarise for Small {
     fn answer<'a>(
@@ -30,11 +34,12 @@ impl Summarise for Small {
                 name: AgentName::main(),
                 agent_type: AGENT_TYPE.to_owned(),
             };
-            let mut conversation = self.0.open(&prefix, who);
+            let mut conversation = self.model.open(&prefix, who);
             let text = format!("<page>\n{page}\n</page>\n\nThe question: {question}");
             conversation.push(&Message::user(vec![Block::text(text)]));
-            let answer = self.0.answer(&conversation, &mut |_| {}).await;
+            let answer = self.model.answer(&conversation, &mut |_| {}).await;
             let answer = answer.map_err(|error| error.to_string())?;
+            self.meter.count(self.model.name(), &answer);
             match answer.text().trim() {
                 "" => Err("the small model said nothing".to_owned()),
                 text => Ok(text.to_owned()),

@@ -103,6 +103,11 @@ impl Spending {
                 entry.0 += answer.usage;
                 entry.1 += *cost;
             }
+            EventKind::Spent { model, usage, cost } => {
+                let entry = self.by_model.entry(model.clone()).or_default();
+                entry.0 += *usage;
+                entry.1 += *cost;
+            }
             EventKind::ToolStarted { .. } => self.tool_uses += 1,
             _ => {}
         }

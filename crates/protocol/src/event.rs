@@ -47,6 +47,12 @@ pub enum EventKind {
         answer: Arc<Answer>,
         cost: Cost,
     },
+    /// A tool asked a model of its own: this is no part of any conversation.
+    Spent {
+        model: String,
+        usage: Usage,
+        cost: Cost,
+    },
     ToolStarted {
         tool_use: Arc<ToolUse>,
     },

@@ -94,20 +94,23 @@ impl Json {
         }));
     }
 
+    fn count(&mut self, name: String, spent: Usage, cost: Cost) {
+        match self.figures.iter_mut().find(|(model, ..)| *model == name) {
+            Some((_, usage, total)) => {
+                *usage += spent;
+                *total += cost;
+            }
+            None => self.figures.push((name, spent, cost)),
+        }
+    }
+
     fn answered(&mut self, event: &Event, answer: &Answer, cost: Cost) {
         let name = if answer.model.is_empty() {
             &self.model
         } else {
             &answer.model
         };
-        let name = name.clone();
-        match self.figures.iter_mut().find(|(model, ..)| *model == name) {
-            Some((_, usage, total)) => {
-                *usage += answer.usage;
-                *total += cost;
-            }
-            None => self.figures.push((name, answer.usage, cost)),
-        }
+        self.count(name.clone(), answer.usage, cost);
         self.stream(json!({
             "type": "assistant",
             "message": {
@@ -244,6 +247,7 @@ impl View for Json {
                 self.crew.answered(event.agent, answer.usage);
                 self.answered(event, answer, *cost);
             }
+            EventKind::Spent { model, usage, cost } => self.count(model.clone(), *usage, *cost),
             EventKind::Input(message) => self.input(event, message),
             EventKind::ToolFinished { result, .. } => self.stream(json!({
                 "type": "user",

@@ -135,6 +135,10 @@ impl View for Progress {
                     }
                 }
             }
+            EventKind::Spent { usage, cost, .. } => {
+                self.usage += *usage;
+                self.cost += *cost;
+            }
             EventKind::ToolStarted { tool_use } => self.line("→", &describe(tool_use)),
             EventKind::ToolFinished {
                 tool,
