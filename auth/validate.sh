@@ -1,2 +1,0 @@
-user=$1
-echo "hello ${#user}"
