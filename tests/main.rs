@@ -32,4 +32,6 @@ mod sandbox_kept;
 mod scenarios;
 mod scratchpad;
 mod script;
+#[cfg(feature = "coordinator")]
+mod show;
 mod wires;

@@ -10,6 +10,7 @@ Examples:
   gaffer -p \"why does the check fail? mend it\"       one task, then the answer
   git diff | gaffer -p \"review this\"                 with more on standard input
   gaffer -p --output-format stream-json < task.md   every event as a line of JSON
+  gaffer show                                       what the last session's agents did and cost
   gaffer -p \"…\" --provider openai-chat --model qwen  a local server (OPENAI_BASE_URL)
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 budget, 4 denied, 130 interrupted.
@@ -140,6 +141,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Show every setting that is in force and where it comes from.
     Config(ConfigArgs),
+    /// Show what the agents of a session did and what they cost, as a tree.
+    Show(ShowArgs),
     /// Work with the files that scripted models play.
     #[command(subcommand)]
     Script(ScriptCommand),
@@ -167,6 +170,35 @@ pub(crate) struct ConfigArgs {
     pub(crate) settings: Option<PathBuf>,
 
     /// Print JSON: an object with `value`, `level` and `file` for each key.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  gaffer show                 the newest session of this folder
+  gaffer show 3f2b            the session whose id begins so
+  gaffer show 3f2b --json     the same for programs
+
+Figures come from the transcripts, so a session that was killed has them too. Tokens are those that the
+provider reported; input, cache read and cache write do not overlap.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub(crate) struct ShowArgs {
+    /// The session's id, or a beginning that is its alone: of this folder first, then of all.
+    /// Default: the newest of this folder.
+    pub(crate) session: Option<String>,
+
+    /// The folder whose sessions are meant. Default: the current one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// A settings file that goes over the others; its prices count.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// Print JSON: the agents with their figures, and the sums by type and by model.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -20,6 +20,7 @@ mod run;
 mod script;
 mod search;
 mod settings;
+mod show;
 mod signals;
 mod small;
 mod system;
@@ -72,6 +73,7 @@ fn dispatch(mut args: Args) -> anyhow::Result<Exit> {
     match args.command.take() {
         Some(Command::Config(config)) => config::config(&config),
         Some(Command::Demo(demo)) => demo::demo(&demo),
+        Some(Command::Show(args)) => show::show(&args),
         Some(Command::Script(command)) => script::script(&command),
         None if args.print.is_some() => headless::headless(args),
         None => Err(Usage::new(

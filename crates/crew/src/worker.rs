@@ -247,10 +247,13 @@ async fn work(crew: &Crew, id: AgentId, agent: &mut Agent, stop: &CancellationTo
         if end == End::Done && agent.has_mail() {
             continue;
         }
-        if let Some(live) = task.and_then(crate::roster::Task::live_mut) {
-            live.phase = Phase::Leaving;
-        }
-        return end;
+        let Some(live) = task.and_then(crate::roster::Task::live_mut) else {
+            return end;
+        };
+        live.phase = Phase::Leaving;
+        // The record is to say who stopped it, not only that it stopped.
+        let stopped = live.stopped.clone().filter(|_| end != End::Done);
+        return stopped.unwrap_or(end);
     }
 }
 

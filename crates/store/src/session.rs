@@ -30,13 +30,23 @@ impl Home {
         &self.path
     }
 
+    /// Where the sessions of all folders are.
+    pub(crate) fn projects(&self) -> PathBuf {
+        self.path.join("projects")
+    }
+
+    /// Where the sessions of one folder are.
+    pub(crate) fn project(&self, cwd: &Path) -> PathBuf {
+        self.projects().join(slug(cwd))
+    }
+
     /// Creates the folder of a new session. Only its owner can read it.
     pub fn create_session(
         &self,
         cwd: &Path,
         id: &SessionId,
     ) -> Result<SessionFolder, SessionError> {
-        let project = self.path.join("projects").join(slug(cwd));
+        let project = self.project(cwd);
         let failed = |path: &Path, why| SessionError::Create {
             path: path.to_owned(),
             why,
@@ -66,6 +76,27 @@ pub struct SessionFolder {
 }
 
 impl SessionFolder {
+    /// One that is there already.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The agents that have a transcript here, with where it is, in the order of their ids.
+    pub fn agents(&self) -> io::Result<Vec<(AgentId, PathBuf)>> {
+        let mut all = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            let is_transcript = path.extension().is_some_and(|end| end == "jsonl");
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let id = stem.and_then(|stem| AgentId::parse(stem).ok());
+            if let Some(id) = id.filter(|_| is_transcript) {
+                all.push((id, path));
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

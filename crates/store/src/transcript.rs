@@ -2,8 +2,8 @@
 //! read back by a fold.
 
 use gaffer_protocol::{
-    AgentId, AgentName, Answer, Block, End, Message, ResultPart, SessionId, Timestamp, ToolResult,
-    Usage,
+    AgentId, AgentName, Answer, Block, End, Message, ResultPart, SessionId, StopReason, Timestamp,
+    ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -101,10 +101,30 @@ pub struct Fold {
     /// The end, unless the agent went on after it or never came to one.
     pub end: Option<End>,
     pub usage: Usage,
+    /// Every answer, without what it says.
+    pub turns: Vec<Turn>,
+    /// The first record's time, and the last one's.
+    pub span: Option<(Timestamp, Timestamp)>,
+    /// How often it came to an end.
+    pub ends: u32,
+    /// How long it worked, in milliseconds: time between an end and the next run is left out.
+    pub worked_ms: u64,
     /// Lines that could not be read, counted from 1.
     pub damaged: Vec<usize>,
     /// Calls of the last answer that still wait for their result, in order, with what came.
     open: Vec<(String, Option<Arc<ToolResult>>)>,
+    /// When the run that is not over yet began.
+    run: Option<Timestamp>,
+}
+
+/// What one answer cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// As the answer names it; empty where it names none.
+    pub model: Arc<str>,
+    pub usage: Usage,
+    /// Calls that it made, if it was whole: those of a cut answer are never run.
+    pub calls: u32,
 }
 
 /// What a call without a result is answered with.
@@ -123,12 +143,44 @@ impl Fold {
                 continue;
             }
             match serde_json::from_slice::<Record>(line) {
-                Ok(record) => fold.take(record.entry),
+                Ok(record) => {
+                    fold.pass(record.at, &record.entry);
+                    fold.take(record.entry);
+                }
                 Err(_) => fold.damaged.push(n + 1),
             }
         }
         fold.close_calls();
+        if let (Some(began), Some((_, last))) = (fold.run.take(), fold.span) {
+            fold.worked_ms += last.0.saturating_sub(began.0);
+        }
         fold
+    }
+
+    /// Keeps the time.
+    fn pass(&mut self, at: Timestamp, entry: &Entry) {
+        let first = self.span.map_or(at, |(first, _)| first);
+        self.span = Some((first, at));
+        let began = *self.run.get_or_insert(at);
+        if matches!(entry, Entry::End(_)) {
+            self.ends += 1;
+            self.run = None;
+            self.worked_ms += at.0.saturating_sub(began.0);
+        }
+    }
+
+    fn count(&mut self, answer: &Answer) {
+        self.usage += answer.usage;
+        // Almost always the same as before: one text for all.
+        let last = self.turns.last().map(|turn| turn.model.clone());
+        let model = last.filter(|model| **model == *answer.model);
+        let is_whole = matches!(answer.stop, StopReason::ToolUse | StopReason::EndTurn);
+        let calls = answer.tool_uses().filter(|_| is_whole).count();
+        self.turns.push(Turn {
+            model: model.unwrap_or_else(|| answer.model.as_str().into()),
+            usage: answer.usage,
+            calls: u32::try_from(calls).unwrap_or(u32::MAX),
+        });
     }
 
     fn take(&mut self, entry: Entry) {
@@ -141,7 +193,7 @@ impl Fold {
             }
             Entry::Answer(answer) => {
                 self.close_calls();
-                self.usage += answer.usage;
+                self.count(&answer);
                 let calls = answer.tool_uses().map(|call| (call.id.clone(), None));
                 self.open = calls.collect();
                 if !answer.blocks.is_empty() {
@@ -197,7 +249,7 @@ pub fn interrupted(call: String) -> ToolResult {
 mod tests {
     use super::*;
     use gaffer_protocol::message::ToolInput;
-    use gaffer_protocol::{Role, StopReason, ToolUse};
+    use gaffer_protocol::{Role, ToolUse};
     use proptest::prelude::*;
 
     fn call(id: &str) -> Block {
@@ -296,6 +348,23 @@ mod tests {
             panic!("no result")
         };
         assert_eq!(first.text(), "result of a");
+    }
+
+    #[test]
+    fn turns_calls_and_time_are_counted_without_the_rest_between_runs() {
+        let mut all = sample();
+        let fold = Fold::of(&all);
+        let calls: Vec<u32> = fold.turns.iter().map(|turn| turn.calls).collect();
+        assert_eq!(calls, [2, 1, 0]);
+        assert_eq!((fold.ends, fold.worked_ms), (1, 7));
+        for (at, entry) in [(100, input("more")), (105, answer(vec![Block::text("x")]))] {
+            let at = Timestamp(at);
+            serde_json::to_writer(&mut all, &Record { at, entry }).unwrap();
+            all.push(b'\n');
+        }
+        let fold = Fold::of(&all);
+        assert_eq!((fold.ends, fold.worked_ms, fold.end), (1, 12, None));
+        assert_eq!(fold.span, Some((Timestamp(0), Timestamp(105))));
     }
 
     #[test]

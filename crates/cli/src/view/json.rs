@@ -301,7 +301,7 @@ fn subtype(end: &gaffer_protocol::End) -> &'static str {
     }
 }
 
-fn usage(usage: Usage) -> Value {
+pub(super) fn usage(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

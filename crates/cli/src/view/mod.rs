@@ -1,5 +1,6 @@
 //! Views: folds over the event stream that draw it.
 
+pub(crate) mod account;
 mod crew;
 pub(crate) mod json;
 pub(crate) mod lines;
