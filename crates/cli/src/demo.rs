@@ -58,7 +58,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
     let view: Box<dyn View> = if system::stderr_is_terminal() {
         Box::new(Progress::new(false))
     } else {
-        Box::new(Lines)
+        Box::new(Lines::default())
     };
     let job = Job {
         prompt: PROMPT.to_owned(),
@@ -176,7 +176,8 @@ fn scripted() -> anyhow::Result<Chosen> {
         output: Some(0.0),
         ..Price::default()
     };
-    let (gate, patience) = (Gate::new(1), Patience::default());
+    // All workers may think at once.
+    let (gate, patience) = (Gate::new(16), Patience::default());
     let entropy = Arc::new(SystemEntropy);
     let retrying = Retrying::new(model.clone(), gate.clone(), patience, entropy);
     Ok(Chosen {

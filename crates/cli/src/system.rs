@@ -59,19 +59,22 @@ pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// How many columns the terminal at standard error has.
-pub(crate) fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns >= 20)
-        .unwrap_or(80)
+/// How many columns and rows the terminal at standard error has.
+pub(crate) fn terminal_size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col));
+    let rows = size.map(|size| usize::from(size.ws_row));
+    (
+        columns.filter(|it| *it >= 20).unwrap_or(80),
+        rows.filter(|it| *it >= 5).unwrap_or(24),
+    )
 }
 
 /// Text that cannot play tricks on a terminal: control characters other than line breaks and
-/// tabs are gone.
+/// tabs are gone, and so is what turns the direction of writing.
 pub(crate) fn plain(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .filter(|c| !(c.is_control() || turns(*c)) || matches!(c, '\n' | '\t'))
         .collect()
 }

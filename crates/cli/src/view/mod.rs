@@ -1,10 +1,12 @@
 //! Views: folds over the event stream that draw it.
 
 pub(crate) mod account;
+mod board;
 mod crew;
 pub(crate) mod json;
 pub(crate) mod lines;
 pub(crate) mod progress;
+mod words;
 
 use gaffer_protocol::Event;
 use std::time::Duration;

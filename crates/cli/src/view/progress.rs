@@ -1,168 +1,98 @@
-//! Progress on a terminal: a line for each thing done, and one below that moves while it waits.
+//! Progress on a terminal: a line for each thing done, and a block below that moves: the crew.
 
 use super::View;
-use crate::system::{self, plain};
-use gaffer_protocol::{Block, Cost, Event, EventKind, ToolResult, ToolUse, Usage, Waiting};
+use super::board::{About, Board, Said};
+use super::words::{first_line, fit, width, wrap};
+use crate::system::{self, SystemClock};
+use gaffer_protocol::{Clock, Event};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// More often nobody sees, and a large crew has events all the time.
+const SHORTEST: Duration = Duration::from_millis(40);
 
 /// Draws on standard error.
+#[derive(Debug)]
 pub(crate) struct Progress {
-    began: Instant,
+    board: Board,
     verbose: bool,
     colour: bool,
+    /// Whether the terminal can move its cursor.
+    moves: bool,
     frame: usize,
-    turns: u32,
-    usage: Usage,
-    cost: Cost,
-    doing: String,
-    /// Characters of the answer that streams in now.
-    streamed: usize,
-    is_drawn: bool,
+    /// Lines that stay and are not on the screen yet.
+    pending: String,
+    /// How wide the lines of the block on the screen are.
+    drawn: Vec<usize>,
+    at: Option<Instant>,
 }
 
 impl Progress {
     pub(crate) fn new(verbose: bool) -> Self {
+        let moves = system::variable("TERM").is_none_or(|term| term != "dumb");
         Self {
-            began: Instant::now(),
+            board: Board::default(),
             verbose,
-            colour: system::variable("NO_COLOR").is_none(),
+            colour: moves && system::variable("NO_COLOR").is_none(),
+            moves,
             frame: 0,
-            turns: 0,
-            usage: Usage::default(),
-            cost: Cost::default(),
-            doing: "starting".to_owned(),
-            streamed: 0,
-            is_drawn: false,
+            pending: String::new(),
+            drawn: Vec::new(),
+            at: None,
         }
     }
 
-    /// A line that stays.
-    fn line(&mut self, mark: &str, text: &str) {
-        self.erase();
-        let text = plain(text);
-        let mut lines = text.lines();
-        let first = fit(lines.next().unwrap_or_default(), system::columns() - 3);
-        let more = if lines.next().is_some() { " …" } else { "" };
-        drop(writeln!(std::io::stderr(), "{mark} {first}{more}"));
-        self.draw();
-    }
-
-    fn erase(&mut self) {
-        if std::mem::take(&mut self.is_drawn) {
-            drop(write!(std::io::stderr(), "\r\x1b[2K"));
-        }
-    }
-
+    /// One frame in one write, so that nothing flickers: what stays, then the block.
     fn draw(&mut self) {
-        let mut status = format!("{} {}", FRAMES[self.frame % FRAMES.len()], self.doing);
-        if self.streamed > 0 {
-            status.push_str(&format!(" ({} characters)", self.streamed));
+        let (columns, rows) = system::terminal_size();
+        let mut frame = up(&self.drawn, columns);
+        // Old text goes line by line as the new is written over it.
+        frame.push_str(&std::mem::take(&mut self.pending));
+        self.drawn.clear();
+        if self.moves {
+            // Room at the end of the last line for a `^C`, which the terminal writes there itself.
+            let block = self.board.block(SystemClock.now(), columns - 6, rows - 2);
+            let (on, off) = paint(self.colour, "2");
+            for (n, line) in block.iter().enumerate() {
+                let mark = match n {
+                    0 => FRAMES[self.frame % FRAMES.len()],
+                    _ => " ",
+                };
+                let end = if n + 1 < block.len() { "\r\n" } else { "" };
+                frame.push_str(&format!("{on}{mark} {line}{off}\x1b[K{end}"));
+                self.drawn.push(width(line) + 2);
+            }
+            frame.push_str("\x1b[J");
         }
-        status.push_str(&format!(
-            " · {}",
-            summary(self.turns, self.usage, self.cost, self.began.elapsed())
-        ));
-        let status = fit(&status, system::columns() - 1);
-        let (on, off) = if self.colour {
-            ("\x1b[2m", "\x1b[0m")
-        } else {
-            ("", "")
-        };
-        let mut err = std::io::stderr();
-        drop(write!(err, "\r\x1b[2K{on}{status}{off}"));
-        drop(err.flush());
-        self.is_drawn = true;
+        put(&frame);
+        self.at = Some(Instant::now());
+    }
+
+    fn keep(&mut self, said: &Said, columns: usize) {
+        if matches!(said.about, About::Reasoning | About::Fine) && !self.verbose {
+            return;
+        }
+        let end = if self.moves { "\x1b[K\r\n" } else { "\n" };
+        for line in lines(said, columns, self.colour) {
+            self.pending.push_str(&format!("{line}{end}"));
+        }
     }
 }
 
 impl View for Progress {
     fn event(&mut self, event: &Event) {
-        match &event.kind {
-            EventKind::SessionStarted(session) => {
-                self.line(
-                    "●",
-                    &format!(
-                        "{} in {} (session {})",
-                        session.model, session.cwd, session.session
-                    ),
-                );
-            }
-            EventKind::Waiting(waiting) => {
-                self.streamed = 0;
-                self.doing = match waiting {
-                    Waiting::Queue(place) => format!("number {place} in the queue"),
-                    Waiting::Gate => "waiting for the provider".to_owned(),
-                    Waiting::Model => "thinking".to_owned(),
-                    Waiting::Tools(calls) if calls.len() == 1 => "running a tool".to_owned(),
-                    Waiting::Tools(calls) => format!("running {} tools", calls.len()),
-                    Waiting::Mail => "waiting".to_owned(),
-                    Waiting::User => "waiting for you".to_owned(),
-                };
-            }
-            EventKind::TextDelta(text) => self.streamed += text.chars().count(),
-            EventKind::ReasoningDelta(_) | EventKind::CallDelta { .. } | EventKind::Input(_) => {}
-            EventKind::Retry {
-                attempt,
-                delay_ms,
-                error,
-                ..
-            } => {
-                let seconds = *delay_ms as f64 / 1000.0;
-                self.line(
-                    "↻",
-                    &format!("{error}; attempt {} in {seconds:.1} s", attempt + 1),
-                );
-            }
-            EventKind::Answered { turn, answer, cost } => {
-                self.streamed = 0;
-                self.turns = *turn;
-                self.usage += answer.usage;
-                self.cost += *cost;
-                let calls = answer.tool_uses().next().is_some();
-                for block in &answer.blocks {
-                    match block {
-                        // The last answer is the result and is printed whole.
-                        Block::Text(text) if calls => self.line(" ", &text.text),
-                        Block::Reasoning(reasoning)
-                            if self.verbose && !reasoning.text.is_empty() =>
-                        {
-                            self.line("~", &reasoning.text);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            EventKind::Spent { usage, cost, .. } => {
-                self.usage += *usage;
-                self.cost += *cost;
-            }
-            EventKind::ToolStarted { tool_use } => self.line("→", &describe(tool_use)),
-            EventKind::ToolFinished {
-                tool,
-                result,
-                duration_ms,
-            } => self.finished(tool, result, *duration_ms),
-            EventKind::Asked(question) => {
-                let text = format!(
-                    "{} waits for permission: {}",
-                    question.tool, question.reason
-                );
-                self.line("?", &text);
-            }
-            EventKind::Notice(text) => self.line("!", text),
-            EventKind::AgentStarted(_)
-            | EventKind::Continued
-            | EventKind::Notified(_)
-            | EventKind::AgentEnded(_)
-            | EventKind::Settled(_) => {}
+        let columns = system::terminal_size().0;
+        for said in self.board.take(event) {
+            self.keep(&said, columns);
+        }
+        if self.at.is_none_or(|at| at.elapsed() >= SHORTEST) {
+            self.draw();
         }
     }
 
     fn tick(&self) -> Option<Duration> {
-        Some(Duration::from_millis(120))
+        Some(Duration::from_millis(100))
     }
 
     fn idle(&mut self) {
@@ -171,75 +101,92 @@ impl View for Progress {
     }
 
     fn close(&mut self) {
-        self.erase();
-        let summary = summary(self.turns, self.usage, self.cost, self.began.elapsed());
-        drop(writeln!(std::io::stderr(), "● {summary}"));
+        let mut last = up(&self.drawn, system::terminal_size().0);
+        last.push_str(&std::mem::take(&mut self.pending));
+        let clear = if self.moves { "\x1b[J" } else { "" };
+        let closing = self.board.closing(SystemClock.now());
+        last.push_str(&format!("{clear}● {closing}\n"));
+        put(&last);
+        self.drawn.clear();
     }
 }
 
-impl Progress {
-    fn finished(&mut self, tool: &str, result: &ToolResult, duration_ms: u64) {
-        let text = result.text();
-        if result.is_error {
-            let last = text
-                .trim_end()
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .to_owned();
-            self.line("✗", &format!("{tool}: {last}"));
-        } else if self.verbose {
-            let lines = text.lines().count();
-            self.line("✓", &format!("{tool}: {lines} lines in {duration_ms} ms"));
-        }
+fn put(frame: &str) {
+    let mut err = std::io::stderr().lock();
+    // A terminal that has gone away shows nothing more; the run itself goes on.
+    drop(err.write_all(frame.as_bytes()));
+    drop(err.flush());
+}
+
+fn paint(colour: bool, code: &str) -> (String, &'static str) {
+    match colour {
+        true => (format!("\x1b[{code}m"), "\x1b[0m"),
+        false => (String::new(), ""),
     }
 }
 
-/// A call as a person reads it: the tool and the argument that matters.
-pub(crate) fn describe(call: &ToolUse) -> String {
-    let input: serde_json::Value = serde_json::from_str(call.input.as_text()).unwrap_or_default();
-    let keys = [
-        "command",
-        "file_path",
-        "pattern",
-        "url",
-        "query",
-        "description",
-        "prompt",
-    ];
-    let what = keys.iter().find_map(|key| input.get(key)?.as_str());
-    match what {
-        Some(what) => format!("{} {what}", call.name),
-        None => call.name.clone(),
+/// To where the block on the screen begins. On a terminal that has become narrower its lines take
+/// several rows each.
+fn up(drawn: &[usize], columns: usize) -> String {
+    let rows: usize = drawn.iter().map(|it| it.div_ceil(columns).max(1)).sum();
+    match rows {
+        0 => String::new(),
+        1 => "\r".to_owned(),
+        rows => format!("\r\x1b[{}A", rows - 1),
     }
 }
 
-fn summary(turns: u32, usage: Usage, cost: Cost, took: Duration) -> String {
-    let turns = if turns == 1 {
-        "1 turn".to_owned()
-    } else {
-        format!("{turns} turns")
+/// What stays, as rows. What the session's own agent says is for the user and is shown whole.
+fn lines(said: &Said, columns: usize, colour: bool) -> Vec<String> {
+    if said.about == About::Words && said.who.is_none() {
+        let lines = wrap(&said.text, columns - 3);
+        return lines.iter().map(|line| format!("  {line}")).collect();
+    }
+    vec![line(said, columns, colour)]
+}
+
+fn line(said: &Said, columns: usize, colour: bool) -> String {
+    let name = said.who.as_ref().map(|who| format!("[{who}] "));
+    let name = name.unwrap_or_default();
+    let mark = match said.about {
+        About::Words => "",
+        about => about.mark(),
     };
-    format!(
-        "{turns} · {} tokens · {cost} · {} s",
-        thousands(usage.total()),
-        took.as_secs()
-    )
+    // The mark with the space behind it, and the last column.
+    let taken = width(&name) + width(mark) + 2;
+    let (first, more) = first_line(&said.text);
+    let more = if more.is_empty() { &said.more } else { more };
+    let text = fit(&format!("{first}{more}"), columns.saturating_sub(taken));
+    let (on, off) = match said.about {
+        About::Trouble => paint(colour, "31"),
+        _ => paint(colour, "36"),
+    };
+    let before = format!("{name}{mark}");
+    format!("{on}{}{off} {text}", before.trim_end())
 }
 
-fn thousands(n: u64) -> String {
-    match n {
-        0..1000 => n.to_string(),
-        1000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
-        _ => format!("{:.1}M", n as f64 / 1e6),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// As much as fits on the line.
-fn fit(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.replace('\t', " ");
+    #[test]
+    fn a_line_fits_and_names_the_worker() {
+        let said = Said {
+            who: Some("reader".to_owned()),
+            about: About::Call,
+            text: "Bash echo one\necho two".to_owned(),
+            more: String::new(),
+        };
+        assert_eq!(line(&said, 80, false), "[reader] → Bash echo one …");
+        assert_eq!(line(&said, 20, false), "[reader] → Bash ec…");
+        assert!(line(&said, 80, true).starts_with("\x1b[36m[reader] →\x1b[0m "));
     }
-    let cut: String = text.chars().take(columns.saturating_sub(1)).collect();
-    format!("{}…", cut.replace('\t', " "))
+
+    #[test]
+    fn the_block_is_found_again_on_a_narrower_terminal() {
+        assert_eq!(up(&[], 80), "");
+        assert_eq!(up(&[10], 80), "\r");
+        assert_eq!(up(&[10, 70, 0], 80), "\r\x1b[2A");
+        assert_eq!(up(&[10, 70, 0], 40), "\r\x1b[3A");
+    }
 }
