@@ -22,6 +22,12 @@ fn the_demo_mends_its_project_and_shows_it() {
         .rfind("ok    a last line without a line break")
         .unwrap();
     assert!(before < diff && diff < after, "{}", ran.out);
+    if cfg!(feature = "coordinator") {
+        let lines: Vec<&str> = ran.out.lines().collect();
+        for line in ["[reader] → Read src/total.sh", "[reader] completed"] {
+            assert!(lines.contains(&line), "{line}: {}", ran.out);
+        }
+    }
     let transcript = ran
         .out
         .lines()

@@ -95,6 +95,7 @@ impl Limits {
 
     #[cfg(feature = "coordinator")]
     /// The surroundings of an agent that only manages: the scratchpad and results.
+    #[cfg(feature = "coordinator")]
     pub(crate) fn office(&self, who: &Occupant<'_>) -> anyhow::Result<Context> {
         let mut context = self.context(who)?;
         let roots = [(context.spill.as_path(), Access::Read)];
