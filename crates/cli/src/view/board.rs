@@ -86,6 +86,10 @@ impl Board {
         self.began.get_or_insert(event.at);
         match &event.kind {
             EventKind::AgentStarted(started) => return self.started(event, started),
+            EventKind::Spent { usage, cost, .. } => {
+                self.usage += *usage;
+                self.cost += *cost;
+            }
             EventKind::Answered { answer, cost, .. } => {
                 self.turns += 1;
                 self.usage += answer.usage;
