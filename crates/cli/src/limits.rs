@@ -93,7 +93,6 @@ impl Limits {
         self.policy.as_ref()
     }
 
-    #[cfg(feature = "coordinator")]
     /// The surroundings of an agent that only manages: the scratchpad and results.
     #[cfg(feature = "coordinator")]
     pub(crate) fn office(&self, who: &Occupant<'_>) -> anyhow::Result<Context> {
