@@ -6,11 +6,12 @@ use crate::inbox::Inbox;
 use gaffer_model::{Conversation, Delta, ErrorKind, Model, ModelError, Prices, retry};
 use gaffer_protocol::{
     AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, Message, Origin, StopReason,
-    ToolResult, ToolUse, Usage, Waiting,
+    ToolResult, ToolUse, Usage, Waiting, tags,
 };
 use gaffer_store::{Entry, Record, Transcript};
 use gaffer_tools::hook::AgentHooks;
 use gaffer_tools::{Context, ToolSet};
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,6 +133,13 @@ impl Agent {
         self.parts.inbox.has_mail()
     }
 
+    /// Takes back what has arrived and was not heard: whoever sent it was told that it would be.
+    pub fn take_unread(&mut self) -> Vec<Block> {
+        let mut unread = std::mem::take(&mut self.unheard);
+        unread.extend(self.parts.inbox.take());
+        unread
+    }
+
     /// Records the end and answers with the figures.
     pub fn close(&mut self, end: End) -> Outcome {
         self.outcome.end = end.clone();
@@ -246,6 +254,7 @@ impl Agent {
         if blocks.iter().any(from_human) {
             self.held = 0;
         }
+        blocks.iter_mut().for_each(disarm);
         let message = Arc::new(Message::user(blocks));
         self.record(Entry::Input(message.clone()))?;
         self.parts.conversation.push(&message);
@@ -357,6 +366,16 @@ impl Agent {
 
     pub(crate) fn emit(&self, kind: EventKind) {
         self.parts.events.emit(self.parts.id, kind);
+    }
+}
+
+/// Only a notification looks like one, whoever else writes its tag.
+fn disarm(block: &mut Block) {
+    if let Block::Text(text) = block
+        && text.origin != Some(Origin::TaskNotification)
+        && let Cow::Owned(changed) = tags::disarm(&text.text, "task-notification")
+    {
+        text.text = changed;
     }
 }
 

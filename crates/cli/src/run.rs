@@ -15,7 +15,7 @@ use crate::system::{self, SystemClock, SystemEntropy};
 use crate::view::View;
 use crate::workshop::Workshop;
 use anyhow::Context as _;
-use gaffer_agent::{Agent, AgentTypes, Documents, Outcome, Places, inbox};
+use gaffer_agent::{AgentTypes, Documents, Outcome, Places, inbox};
 use gaffer_crew::{Crew, CrewLimits, CrewParts};
 use gaffer_protocol::event::{AgentEnded, Denied};
 use gaffer_protocol::{AgentId, Block, End, EventKind, SessionId};
@@ -120,7 +120,7 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
         let working = async {
             session_start(&context, &workshop, &sender).await;
             crew.tell_main(prompt);
-            work(&mut agent, &crew, &stop).await
+            crew.run_main(&mut agent, &stop).await
         };
         let mut working = std::pin::pin!(working);
         tokio::select! {
@@ -145,22 +145,6 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
         outcome,
         transcript,
     })
-}
-
-/// Works, and rests while workers run who could wake the agent. It ends when nothing is left that
-/// could.
-async fn work(agent: &mut Agent, crew: &Crew, stop: &CancellationToken) -> End {
-    loop {
-        let end = agent.work(stop).await;
-        let may_rest = matches!(end, End::Done | End::EmptyAnswer);
-        // First who runs, then the mail: a notification is sent before its worker counts as ended.
-        if !may_rest || !(crew.is_busy() || agent.has_mail()) {
-            return end;
-        }
-        if !agent.rest(stop).await {
-            return End::Interrupted;
-        }
-    }
 }
 
 fn crew_limits(job: &Job) -> CrewLimits {

@@ -226,6 +226,7 @@ impl Crew {
             let place = permit.is_none().then(|| queued.count() + 1);
             if permit.is_some() {
                 live.phase = Phase::Running;
+                live.waiting = Waiting::Model;
             }
             let task = Task {
                 id,
@@ -240,6 +241,7 @@ impl Crew {
                 runs: 1,
                 spending: crate::Spending::default(),
                 state: State::Live(Box::new(live)),
+                unread: Vec::new(),
                 cwd: None,
                 seen: None,
             };
@@ -291,20 +293,36 @@ impl Crew {
     /// Continues a worker that has ended, with these messages.
     pub(crate) fn go_on(&self, id: AgentId, blocks: Vec<Block>) {
         let (sender, inbox) = inbox();
-        let (live, gone) = live(sender, None);
-        {
+        let (mut live, gone) = live(sender, None);
+        let (permit, unread) = {
             let mut roster = self.0.roster();
             let Some(task) = roster.get_mut(id) else {
                 return;
             };
-            if task.live().is_some() {
+            if let Some(live) = task.live_mut() {
+                // Somebody else was faster.
+                match live.reads_mail() {
+                    true => blocks.into_iter().for_each(|block| {
+                        live.inbox.send(block);
+                    }),
+                    false => live.late.extend(blocks),
+                }
                 return;
+            }
+            let permit = self.0.places.clone().try_acquire_owned().ok();
+            if permit.is_some() {
+                live.phase = Phase::Running;
+                live.waiting = Waiting::Model;
             }
             task.state = State::Live(Box::new(live));
             task.runs += 1;
-        }
+            (permit, std::mem::take(&mut task.unread))
+        };
         self.emit(id, EventKind::Continued);
-        let permit = self.0.places.clone().try_acquire_owned().ok();
+        if permit.is_none() {
+            self.show_queue();
+        }
+        let blocks = unread.into_iter().chain(blocks).collect();
         self.launch(id, Run::More(blocks), inbox, (permit, gone));
     }
 
@@ -329,9 +347,15 @@ impl Crew {
 
     /// Stops all workers; answers when they are gone.
     pub async fn stop_all(&self, why: &End) {
-        let live: Vec<AgentId> = self.0.roster().live().map(|(task, _)| task.id).collect();
-        let stops = live.into_iter().map(|id| self.stop(id, why.clone()));
-        futures_util::future::join_all(stops).await;
+        // Mail that came when a worker was about to end lets it go on: that run is stopped too.
+        loop {
+            let live: Vec<AgentId> = self.0.roster().live().map(|(task, _)| task.id).collect();
+            if live.is_empty() {
+                break;
+            }
+            let stops = live.into_iter().map(|id| self.stop(id, why.clone()));
+            futures_util::future::join_all(stops).await;
+        }
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
@@ -339,6 +363,11 @@ impl Crew {
     /// Whether anybody runs who could wake the session's own agent.
     pub fn is_busy(&self) -> bool {
         self.0.roster().live().next().is_some()
+    }
+
+    /// How many workers could begin at once.
+    pub fn free_places(&self) -> usize {
+        self.0.places.available_permits()
     }
 
     /// Takes back the wish to wait for a worker: its end will come by notification. The report if

@@ -51,6 +51,11 @@ impl Crew {
         task.spending.time += time;
         task.cwd = ended.cwd.or(task.cwd.take());
         task.seen = ended.seen;
+        let is_news = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::TaskNotification));
+        let (news, unread): (Vec<Block>, _) = ended.unread.into_iter().partition(is_news);
+        let unread_count = unread.len();
+        task.unread = unread;
+        let parent = task.parent;
         let spending = &task.spending;
         let report = Report {
             task: id,
@@ -65,6 +70,7 @@ impl Crew {
             changed_files: ended.changed_files,
             denials: ended.denials.iter().map(ToString::to_string).collect(),
             left_running: ended.left_running,
+            unread: unread_count,
         };
         let event = AgentEnded {
             end,
@@ -78,7 +84,15 @@ impl Crew {
             stop: ended.stop,
             denials: ended.denials,
         };
-        Some((report, task.runs, event))
+        let run = task.runs;
+        // Ends of its own workers that it did not come to read are news for the one above it.
+        if !news.is_empty() {
+            let above = self.way_to(&roster, parent);
+            for block in news {
+                above.send(block);
+            }
+        }
+        Some((report, run, event))
     }
 
     /// Tells whoever is to hear of a task's end, and marks it as ended, in one step: nobody can

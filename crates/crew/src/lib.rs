@@ -3,6 +3,7 @@
 
 mod crew;
 mod ends;
+mod lead;
 pub mod ledger;
 mod mail;
 mod outfit;
@@ -14,7 +15,7 @@ mod verbs;
 mod worker;
 
 pub use crew::{Crew, CrewLimits, CrewParts, Order, Refused, Started, Stopped};
-pub use mail::{MailError, Receipt, Sender as MailSender};
+pub use mail::{Fate, MailError, Receipt, Sender as MailSender};
 pub use outfit::{Hand, Outfit, Outfitter};
 pub use report::Report;
 pub use roster::Spending;

@@ -1,9 +1,9 @@
 //! Messages to workers: who is meant, and what becomes of the message.
 
 use crate::crew::Crew;
-use crate::roster::{Phase, Roster, State};
+use crate::roster::{Roster, State};
 use gaffer_protocol::tags::escape;
-use gaffer_protocol::{AgentId, AgentName, Block, End, Origin};
+use gaffer_protocol::{AgentId, AgentName, Block, Origin};
 
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +70,19 @@ impl Crew {
         let mut resumed = Vec::new();
         {
             let mut roster = self.0.roster();
+            let mut refused = None;
             for id in addressees(&roster, from, to)? {
-                let (receipt, resumes) = deliver(&mut roster, from, id, &block, &message)?;
-                receipts.push(receipt);
-                resumed.extend(resumes.then_some(id));
+                match deliver(&mut roster, from, id, &block, &message) {
+                    Ok((receipt, resumes)) => {
+                        receipts.push(receipt);
+                        resumed.extend(resumes.then_some(id));
+                    }
+                    // One of many who cannot hear it keeps it from nobody else.
+                    Err(why) => refused = Some(why),
+                }
+            }
+            if let Some(why) = refused.filter(|_| receipts.is_empty()) {
+                return Err(why);
             }
         }
         for id in resumed {
@@ -144,17 +153,17 @@ fn deliver(
         fate,
     };
     match &mut task.state {
-        State::Live(live) if live.phase != Phase::Leaving => {
+        State::Live(live) if live.reads_mail() => {
             live.inbox.send(block.clone());
             Ok((receipt(Fate::Queued), false))
         }
         _ if is_one_shot => Err(MailError::OneShot(task.name.clone())),
+        state if from != Sender::Human && state.is_stopped_by_user() => {
+            Err(MailError::StoppedByUser(task.name.clone()))
+        }
         State::Live(live) => {
             live.late.push(block.clone());
             Ok((receipt(Fate::Resumed), false))
-        }
-        State::Ended(End::StoppedByUser) if from != Sender::Human => {
-            Err(MailError::StoppedByUser(task.name.clone()))
         }
         State::Ended(_) => Ok((receipt(Fate::Resumed), true)),
     }

@@ -24,6 +24,8 @@ pub struct Report {
     pub denials: Vec<String>,
     /// Commands that still ran at the end, and were ended.
     pub left_running: Vec<String>,
+    /// Messages that it has not read; it will when it is continued.
+    pub unread: usize,
 }
 
 impl Report {
@@ -32,13 +34,16 @@ impl Report {
         let (result, is_cut) = cut(&self.result, room, file);
         let status = self.end.status();
         let is_done = status == Status::Completed;
-        let advice = match self.left_running.as_slice() {
-            [] => None,
-            commands => Some(format!(
-                "Commands that still ran at its end were ended: {}",
-                commands.join("; ")
-            )),
-        };
+        let ended = (!self.left_running.is_empty()).then(|| {
+            let commands = self.left_running.join("; ");
+            format!("Commands that still ran at its end were ended: {commands}")
+        });
+        let unread = (self.unread > 0 && self.is_open).then(|| {
+            let count = self.unread;
+            format!("It ended before it read all of its mail; {count} unread, which it reads when SendMessage continues it")
+        });
+        let advice: Vec<String> = ended.into_iter().chain(unread).collect();
+        let advice = (!advice.is_empty()).then(|| advice.join(". "));
         Notification {
             task: self.is_open.then_some(self.task),
             status,

@@ -40,6 +40,8 @@ pub(crate) struct Task {
     pub(crate) runs: u32,
     pub(crate) spending: Spending,
     pub(crate) state: State,
+    /// What it was sent and has not read; it stands before the rest of its next run.
+    pub(crate) unread: Vec<Block>,
     /// Where it was when it ended.
     pub(crate) cwd: Option<PathBuf>,
     /// Which files it had before it, if they are not too many to keep.
@@ -70,6 +72,24 @@ pub(crate) struct Live {
     pub(crate) heard: Instant,
     pub(crate) waiting: Waiting,
     pub(crate) last_tool: Option<String>,
+}
+
+impl State {
+    /// Whether only the user may let it go on.
+    pub(crate) fn is_stopped_by_user(&self) -> bool {
+        let end = match self {
+            Self::Live(live) => live.stopped.as_ref(),
+            Self::Ended(end) => Some(end),
+        };
+        end == Some(&End::StoppedByUser)
+    }
+}
+
+impl Live {
+    /// Whether it comes to a step at which it reads what arrives now.
+    pub(crate) fn reads_mail(&self) -> bool {
+        self.phase != Phase::Leaving && self.stopped.is_none()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

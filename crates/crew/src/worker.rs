@@ -5,8 +5,9 @@ use crate::outfit::{Hand, Outfit};
 use crate::roster::Phase;
 use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
+use gaffer_model::Conversation;
 use gaffer_protocol::event::Denied;
-use gaffer_protocol::{AgentId, AgentName, Block, End, Origin, StopReason};
+use gaffer_protocol::{AgentId, AgentName, Block, End, Origin, StopReason, Waiting};
 use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::Moment;
 use gaffer_tools::{Context, Seen};
@@ -29,6 +30,15 @@ pub(crate) enum Run {
     More(Vec<Block>),
 }
 
+impl Run {
+    fn into_blocks(self) -> Vec<Block> {
+        match self {
+            Self::New(task) => vec![task],
+            Self::More(blocks) => blocks,
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -41,6 +51,8 @@ pub(crate) struct Ended {
     pub(crate) changed_files: Vec<String>,
     pub(crate) denials: Vec<Denied>,
     pub(crate) left_running: Vec<String>,
+    /// What it was sent and has not read.
+    pub(crate) unread: Vec<Block>,
 }
 
 impl Ended {
@@ -55,6 +67,17 @@ impl Ended {
             changed_files: Vec::new(),
             denials: Vec::new(),
             left_running: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// An end before anything was read.
+    fn before_it_began(end: End, run: Run, mut inbox: Inbox) -> Self {
+        let mut unread = run.into_blocks();
+        unread.extend(inbox.take());
+        Self {
+            unread,
+            ..Self::without_a_word(end)
         }
     }
 
@@ -99,17 +122,21 @@ pub(crate) async fn attend(
         },
     };
     let Some(_place) = place else {
-        return Ended::without_a_word(End::Interrupted);
+        return Ended::before_it_began(End::Interrupted, run, inbox);
     };
     begin(crew, id);
     crew.show_queue();
-    match prepare(crew, id, &known, run, inbox).await {
-        Ok((mut agent, context)) => {
-            let end = work(crew, id, &mut agent, &known.stop).await;
-            leave(&mut agent, &context, end).await
-        }
-        Err(why) => Ended::without_a_word(End::Crashed(why)),
+    let made = match prepare(crew, id, &known, &run).await {
+        Ok(made) => made,
+        Err(why) => return Ended::before_it_began(End::Crashed(why), run, inbox),
+    };
+    let context = made.context.clone();
+    for block in made.opening.iter().cloned().chain(run.into_blocks()) {
+        known.inbox.send(block);
     }
+    let mut agent = made.agent(crew, id, &known, inbox);
+    let end = work(crew, id, &mut agent, &known.stop).await;
+    leave(&mut agent, &context, end).await
 }
 
 fn known(crew: &Crew, id: AgentId) -> Option<Known> {
@@ -136,18 +163,23 @@ fn begin(crew: &Crew, id: AgentId) {
     let mut roster = crew.0.roster();
     if let Some(live) = roster.get_mut(id).and_then(crate::roster::Task::live_mut) {
         live.phase = Phase::Running;
+        live.waiting = Waiting::Model;
         live.since = Instant::now();
         live.heard = live.since;
     }
 }
 
-async fn prepare(
-    crew: &Crew,
-    id: AgentId,
-    known: &Known,
-    run: Run,
-    inbox: Inbox,
-) -> Result<(Agent, Context), String> {
+/// All that a worker needs to begin.
+struct Made {
+    outfit: Outfit,
+    context: Context,
+    conversation: Conversation,
+    transcript: Transcript,
+    /// What it is told before its task.
+    opening: Vec<Block>,
+}
+
+async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<Made, String> {
     let parts = crew.parts();
     let outfitter = &parts.outfitter;
     let outfit = outfitter.outfit(&known.kind, known.model.as_deref())?;
@@ -166,45 +198,54 @@ async fn prepare(
     let path = known.transcript.clone();
     let opened = |why: std::io::Error| format!("cannot open {}: {why}", path.display());
     let mut transcript = Transcript::create(path.clone()).map_err(opened)?;
-    let mut blocks = Vec::new();
-    match run {
-        Run::New(task) => {
-            let entry = Entry::Start(Box::new(start(crew, id, known, &outfit, &context)));
-            let at = parts.clock.now();
-            transcript.append(&Record { at, entry }).map_err(opened)?;
-            blocks.extend(outfitter.opening(&known.kind));
-            blocks.extend(greeting(id, known, &context).await);
-            blocks.push(task);
-        }
-        Run::More(more) => {
-            let read = tokio::task::spawn_blocking({
-                let path = path.clone();
-                move || Fold::read(&path)
-            });
-            let fold = read.await.map_err(|error| error.to_string())?;
-            for message in &fold.map_err(opened)?.messages {
-                conversation.push(message);
-            }
-            blocks = more;
+    let mut is_new = matches!(run, Run::New(_));
+    if !is_new {
+        let read = tokio::task::spawn_blocking({
+            let path = path.clone();
+            move || Fold::read(&path)
+        });
+        let fold = read.await.map_err(|error| error.to_string())?;
+        let fold = fold.map_err(opened)?;
+        // One that was stopped in the queue has not begun before.
+        is_new = fold.start.is_none();
+        for message in &fold.messages {
+            conversation.push(message);
         }
     }
-    for block in blocks {
-        known.inbox.send(block);
+    let mut opening = Vec::new();
+    if is_new {
+        let entry = Entry::Start(Box::new(start(crew, id, known, &outfit, &context)));
+        let at = parts.clock.now();
+        transcript.append(&Record { at, entry }).map_err(opened)?;
+        opening.extend(outfitter.opening(&known.kind));
+        opening.extend(greeting(id, known, &context).await);
     }
-    let agent = Agent::new(Parts {
-        id,
-        model: outfit.model,
+    Ok(Made {
+        outfit,
+        context,
         conversation,
-        tools: outfit.tools,
-        context: context.clone(),
         transcript,
-        inbox,
-        events: crew.events(),
-        prices: parts.prices.clone(),
-        clock: parts.clock.clone(),
-        max_turns: known.max_turns,
-    });
-    Ok((agent, context))
+        opening,
+    })
+}
+
+impl Made {
+    fn agent(self, crew: &Crew, id: AgentId, known: &Known, inbox: Inbox) -> Agent {
+        let parts = crew.parts();
+        Agent::new(Parts {
+            id,
+            model: self.outfit.model,
+            conversation: self.conversation,
+            tools: self.outfit.tools,
+            context: self.context,
+            transcript: self.transcript,
+            inbox,
+            events: crew.events(),
+            prices: parts.prices.clone(),
+            clock: parts.clock.clone(),
+            max_turns: known.max_turns,
+        })
+    }
 }
 
 /// What the user's hooks have to say to a new worker.
@@ -262,6 +303,7 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
     let alive = context.jobs.alive();
     let left_running = alive.iter().map(|entry| entry.label.clone()).collect();
     let ended_jobs = context.jobs.end_all().await;
+    let unread = agent.take_unread();
     let Outcome {
         end,
         mut result,
@@ -282,6 +324,7 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
         changed_files: context.changed.files(),
         denials: denials(context),
         left_running,
+        unread,
     }
 }
 

@@ -51,6 +51,25 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Text that neither opens nor closes the tag of this name and is otherwise as it was. It is for
+/// showing: there is no way back.
+pub fn disarm<'a>(text: &'a str, name: &str) -> Cow<'a, str> {
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices('<') {
+        if tag_name(&text[at + 1..]).eq_ignore_ascii_case(name) {
+            out.push_str(&text[done..at]);
+            out.push_str("&lt;");
+            done = at + 1;
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
 /// The text that was escaped.
 pub fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -75,8 +94,13 @@ pub fn unescape(text: &str) -> String {
 /// Whether what stands behind a `<` could be read as a tag of ours, also by somebody who does not
 /// look closely.
 fn begins_tag(rest: &str) -> bool {
+    let name = tag_name(rest);
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The name in a tag whose `<` was just read.
+fn tag_name(rest: &str) -> &str {
     let rest = rest.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
-    let name = &rest[..end.unwrap_or(rest.len())];
-    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+    &rest[..end.unwrap_or(rest.len())]
 }

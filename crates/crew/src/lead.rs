@@ -1,0 +1,25 @@
+//! How the session's own agent works with a crew below it.
+
+use crate::crew::Crew;
+use gaffer_agent::Agent;
+use gaffer_protocol::End;
+use tokio_util::sync::CancellationToken;
+
+impl Crew {
+    /// Lets the session's own agent work, and rest while workers run who could wake it. It ends
+    /// when nothing is left that could.
+    pub async fn run_main(&self, agent: &mut Agent, stop: &CancellationToken) -> End {
+        loop {
+            let end = agent.work(stop).await;
+            let may_rest = matches!(end, End::Done | End::EmptyAnswer);
+            // First who runs, then the mail: a notification is sent before its worker counts as
+            // ended.
+            if !may_rest || !(self.is_busy() || agent.has_mail()) {
+                return end;
+            }
+            if !agent.rest(stop).await {
+                return End::Interrupted;
+            }
+        }
+    }
+}
