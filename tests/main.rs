@@ -14,6 +14,16 @@ mod cache;
 mod crew;
 #[cfg(feature = "coordinator")]
 mod crew_places;
+#[cfg(feature = "coordinator")]
+mod crew_normal;
+#[cfg(feature = "coordinator")]
+mod crew_pains;
+#[cfg(feature = "coordinator")]
+mod crew_program;
+#[cfg(feature = "coordinator")]
+mod crew_whim;
+#[cfg(feature = "coordinator")]
+mod crew_world;
 mod demo;
 mod faults;
 mod gear;

@@ -193,15 +193,6 @@ impl Roster {
         })
     }
 
-    /// The place of a task among those that wait for one, from 1.
-    pub(crate) fn place(&self, id: AgentId) -> Option<usize> {
-        let mut queued = self
-            .live()
-            .filter(|(_, live)| live.phase == Phase::Queued)
-            .map(|(task, _)| task.id);
-        queued.position(|other| other == id).map(|at| at + 1)
-    }
-
     /// Takes note of what an agent does.
     pub(crate) fn see(&mut self, agent: AgentId, kind: &EventKind) {
         let Some(task) = self.tasks.get_mut(&agent) else {

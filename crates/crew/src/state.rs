@@ -27,13 +27,17 @@ pub struct WorkerState {
 impl Crew {
     pub fn workers(&self) -> Vec<WorkerState> {
         let roster = self.0.roster();
+        let mut queued = 0;
         let state = |(task, live): (&crate::roster::Task, &crate::roster::Live)| WorkerState {
             id: task.id,
             name: task.name.clone(),
             agent_type: task.kind.name.clone(),
             description: task.description.clone(),
             waiting: match live.phase {
-                Phase::Queued => Waiting::Queue(roster.place(task.id).unwrap_or(1)),
+                Phase::Queued => {
+                    queued += 1;
+                    Waiting::Queue(queued)
+                }
                 _ => live.waiting.clone(),
             },
             is_leaving: live.phase == Phase::Leaving,
