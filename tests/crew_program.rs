@@ -146,19 +146,17 @@ fn the_program_ends_when_its_workers_have_and_not_before() {
 #[test]
 fn a_coordinator_out_of_turns_fails_and_leaves_no_process() {
     let place = Place::new();
-    let command = "echo $$ > pid; sleep 300";
+    let bash = |command: &str| json!({"calls": [{"tool": "Bash", "input": {"command": command}}]});
     let script = json!({"agents": [
-        {"name": "main", "steps": [
-            {"calls": [agent("a", &[])]},
-            {"delay": "2s", "calls": [agent("b", &[])]},
-        ]},
-        {"name": "a", "steps": [{"calls": [{"tool": "Bash", "input": {"command": command}}]}, {"say": "Never."}]},
-        {"name": "b", "steps": [{"delay": "300s", "say": "Never."}]},
+        {"name": "main", "steps": [{"calls": [agent("a", &[]), agent("b", &[])]}, {"say": "Waiting."}]},
+        {"name": "a", "steps": [bash("echo $$ > pid; sleep 300"), {"say": "Never."}]},
+        // It ends when the other one is in the middle of its work, and wakes the coordinator.
+        {"name": "b", "steps": [bash("until [ -s pid ]; do sleep 0.02; done"), {"say": "Done."}]},
     ]});
     let ran = crew(&place, &script, &["--max-turns", "2"]);
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert_eq!(ran.result()["crew"]["started"], 2);
-    assert_eq!(ran.result()["crew"]["completed"], 0);
+    assert_eq!(ran.result()["crew"]["completed"], 1);
     let shell = std::fs::read_to_string(place.project().join("pid")).unwrap();
     assert!(!Path::new("/proc").join(shell.trim()).exists());
 }

@@ -15,6 +15,8 @@ mod crew;
 #[cfg(feature = "coordinator")]
 mod crew_places;
 #[cfg(feature = "coordinator")]
+mod crew_mail;
+#[cfg(feature = "coordinator")]
 mod crew_normal;
 #[cfg(feature = "coordinator")]
 mod crew_pains;
