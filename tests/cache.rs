@@ -1,7 +1,7 @@
 //! What a provider's prompt cache reads on the next turn.
 
 use crate::harness::{Place, run};
-use gaffer_testkit::{Asked, Server, WireKind};
+use gaffer_testkit::{Server, WireKind};
 
 const SCRIPT: &str = "
 agents:
@@ -54,7 +54,8 @@ fn the_openai_wire_names_the_prefix_to_the_cache() {
 /// How much of a request a provider that has seen the earlier ones reads from its cache, whoever
 /// sent them: up to a mark that was sent before, or as far as any of them goes along.
 #[cfg(feature = "coordinator")]
-fn cached(earlier: &[Asked], now: &Asked) -> usize {
+fn cached(earlier: &[gaffer_testkit::Asked], now: &gaffer_testkit::Asked) -> usize {
+    use gaffer_testkit::Asked;
     const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
     let text = |asked: &Asked| String::from_utf8(asked.body.clone()).unwrap();
     let marks = |asked: &Asked| -> Vec<String> {
