@@ -13,15 +13,17 @@ mod cache;
 #[cfg(feature = "coordinator")]
 mod crew;
 #[cfg(feature = "coordinator")]
-mod crew_places;
-#[cfg(feature = "coordinator")]
 mod crew_mail;
 #[cfg(feature = "coordinator")]
 mod crew_normal;
 #[cfg(feature = "coordinator")]
 mod crew_pains;
 #[cfg(feature = "coordinator")]
+mod crew_places;
+#[cfg(feature = "coordinator")]
 mod crew_program;
+#[cfg(feature = "coordinator")]
+mod crew_verbs;
 #[cfg(feature = "coordinator")]
 mod crew_whim;
 #[cfg(feature = "coordinator")]

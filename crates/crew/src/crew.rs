@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     /// How much of the results has been told.
     pub(crate) told: Mutex<usize>,
     messages: AtomicU64,
+    /// Ends what the session's own agent does right now.
+    turn: Mutex<CancellationToken>,
 }
 
 /// What a worker is to do.
@@ -144,6 +146,17 @@ impl Shared {
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What ends the next turn of the session's own agent: an interrupt, or the end of all.
+    pub(crate) fn begin_turn(&self, stop: &CancellationToken) -> CancellationToken {
+        let turn = stop.child_token();
+        *self.turn() = turn.clone();
+        turn
+    }
+
+    pub(crate) fn turn(&self) -> MutexGuard<'_, CancellationToken> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The id of a message.
     pub(crate) fn next_message(&self) -> String {
         let number = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
@@ -165,6 +178,7 @@ impl Crew {
                 tasks: TaskTracker::new(),
                 told: Mutex::default(),
                 messages: AtomicU64::default(),
+                turn: Mutex::default(),
                 parts,
             }
         }))

@@ -10,8 +10,11 @@ impl Crew {
     /// when nothing is left that could.
     pub async fn run_main(&self, agent: &mut Agent, stop: &CancellationToken) -> End {
         loop {
-            let end = agent.work(stop).await;
-            let may_rest = matches!(end, End::Done | End::EmptyAnswer);
+            let turn = self.0.begin_turn(stop);
+            let end = agent.work(&turn).await;
+            // An interrupt is for this turn alone: what runs below goes on, and may still wake it.
+            let is_interrupted = turn.is_cancelled() && !stop.is_cancelled();
+            let may_rest = is_interrupted || matches!(end, End::Done | End::EmptyAnswer);
             // First who runs, then the mail: a notification is sent before its worker counts as
             // ended.
             if !may_rest || !(self.is_busy() || agent.has_mail()) {

@@ -1,4 +1,5 @@
-//! What the user can do to any agent: speak to it, let it wind down, end it now.
+//! What the user can do: interrupt the session's own agent; speak to any agent, let it wind down,
+//! end it now.
 
 use crate::crew::{Crew, Stopped};
 use crate::mail::{MailError, Receipt, Sender};
@@ -18,6 +19,11 @@ impl Crew {
             inbox.send(state);
         }
         inbox.send(Block::from_human(text));
+    }
+
+    /// Interrupts what the session's own agent is doing. Workers go on, and their ends reach it.
+    pub fn interrupt(&self) {
+        self.0.turn().cancel();
     }
 
     /// Steers an agent: a message of the user's, heard at its next step. One that has ended goes
