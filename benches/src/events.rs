@@ -36,6 +36,35 @@ pub(crate) fn read_call(turn: u64) -> String {
     out + &closing("tool_use")
 }
 
+/// An answer that starts so many workers. `from` is the number of the first.
+pub(crate) fn agent_calls(from: u64, workers: u64) -> String {
+    let mut out = String::new();
+    message_start(&mut out);
+    for index in 0..workers {
+        let id = call_id(from + index);
+        let start = format!(
+            "\"index\":{index},\"content_block\":{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"Agent\",\"input\":{{}}}}"
+        );
+        event(&mut out, "content_block_start", &start);
+        let input = format!(
+            "{{\"description\":\"read a small file\",\"prompt\":\"Read {FILE} and say what stands there. You are number {:05}.\"}}",
+            from + index
+        );
+        let input = input.replace('"', "\\\"");
+        let delta = format!(
+            "\"index\":{index},\"delta\":{{\"type\":\"input_json_delta\",\"partial_json\":\"{input}\"}}"
+        );
+        event(&mut out, "content_block_delta", &delta);
+        event(
+            &mut out,
+            "content_block_stop",
+            &format!("\"index\":{index}"),
+        );
+    }
+    message_end(&mut out, "tool_use");
+    out
+}
+
 /// An answer of a few words.
 pub(crate) fn words(text: &str) -> String {
     let mut out = text_opening();
@@ -68,17 +97,21 @@ pub(crate) fn piece() -> String {
 
 fn opening(block: &str) -> String {
     let mut out = String::new();
+    message_start(&mut out);
+    let start = format!("\"index\":0,\"content_block\":{block}");
+    event(&mut out, "content_block_start", &start);
+    out
+}
+
+fn message_start(out: &mut String) {
     let usage = "{\"input_tokens\":3,\"cache_creation_input_tokens\":150,\"cache_read_input_tokens\":9000,\"output_tokens\":1}";
     event(
-        &mut out,
+        out,
         "message_start",
         &format!(
             "\"message\":{{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"{MODEL}\",\"content\":[],\"stop_reason\":null,\"usage\":{usage}}}"
         ),
     );
-    let start = format!("\"index\":0,\"content_block\":{block}");
-    event(&mut out, "content_block_start", &start);
-    out
 }
 
 fn delta(out: &mut String, kind: &str, member: &str, text: &str) {
@@ -89,12 +122,16 @@ fn delta(out: &mut String, kind: &str, member: &str, text: &str) {
 fn closing(reason: &str) -> String {
     let mut out = String::new();
     event(&mut out, "content_block_stop", "\"index\":0");
+    message_end(&mut out, reason);
+    out
+}
+
+fn message_end(out: &mut String, reason: &str) {
     let rest = format!(
         "\"delta\":{{\"stop_reason\":\"{reason}\",\"stop_sequence\":null}},\"usage\":{{\"output_tokens\":40}}"
     );
-    event(&mut out, "message_delta", &rest);
+    event(out, "message_delta", &rest);
     out.push_str("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
-    out
 }
 
 fn event(out: &mut String, name: &str, rest: &str) {

@@ -42,9 +42,20 @@ fn build(folder: &Path) -> anyhow::Result<()> {
 /// The binary with one prompt, an empty home and nothing of the environment that could change
 /// what it does.
 pub(crate) fn headless(binary: &Path, folder: &Path, server: SocketAddr) -> Command {
+    in_mode("normal", binary, folder, server)
+}
+
+/// The same as a crew, with places for so many workers.
+pub(crate) fn crew(binary: &Path, folder: &Path, server: SocketAddr, places: u64) -> Command {
+    let mut gaffer = in_mode("coordinator", binary, folder, server);
+    gaffer.args(["--max-workers", &places.to_string()]);
+    gaffer
+}
+
+fn in_mode(mode: &str, binary: &Path, folder: &Path, server: SocketAddr) -> Command {
     let mut gaffer = command(binary);
     gaffer
-        .args(["-p", "hi", "--provider", "anthropic", "--mode", "normal"])
+        .args(["-p", "hi", "--provider", "anthropic", "--mode", mode])
         .env_clear()
         .env("HOME", folder)
         .env("ANTHROPIC_BASE_URL", format!("http://{server}"))

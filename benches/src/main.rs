@@ -2,10 +2,14 @@
 
 mod agent;
 mod allocations;
+mod cache;
 mod caller;
 mod callgrind;
+mod crew;
+mod crowd;
 mod edit;
 mod events;
+mod finished;
 mod flat;
 mod gaffer;
 mod machine;
@@ -21,6 +25,7 @@ mod start;
 mod stream;
 mod tree;
 mod turns;
+mod wake;
 
 use report::Report;
 use std::process::ExitCode;
@@ -34,7 +39,7 @@ struct Bench {
     run: fn() -> anyhow::Result<Report>,
 }
 
-const BENCHES: [Bench; 8] = [
+const BENCHES: [Bench; 12] = [
     Bench {
         name: "start",
         about: "from exec of the binary to its first request, and its memory",
@@ -75,6 +80,26 @@ const BENCHES: [Bench; 8] = [
         about: "what the sandbox adds to the start of a command",
         run: sandbox::run,
     },
+    Bench {
+        name: "crew",
+        about: "10, 100 and 1000 workers at once, with a model that takes 100 ms",
+        run: crew::run,
+    },
+    Bench {
+        name: "finished",
+        about: "what a finished worker leaves in memory",
+        run: finished::run,
+    },
+    Bench {
+        name: "wake",
+        about: "from a worker's end to the coordinator's next request",
+        run: wake::run,
+    },
+    Bench {
+        name: "cache",
+        about: "what the input of ten workers costs, and a worker's fixed prefix",
+        run: cache::run,
+    },
 ];
 
 const HELP: &str = "\
@@ -100,7 +125,7 @@ fn main() -> ExitCode {
         Ok(Chosen::Help) => say::out(HELP.trim_end()),
         Ok(Chosen::List) => {
             for bench in &BENCHES {
-                say::out(&format!("{:<8}{}", bench.name, bench.about));
+                say::out(&format!("{:<10}{}", bench.name, bench.about));
             }
         }
         Ok(Chosen::Run(benches)) => return run_all(&benches),
@@ -116,6 +141,7 @@ fn main() -> ExitCode {
 fn part(name: &str, words: &[&str]) -> anyhow::Result<()> {
     match name {
         "__server" => server::process(words),
+        "__crowd" => crowd::process(words),
         "__agent" => agent::process(words),
         "__decode" => stream::process(words),
         "__read" => read::process(words),
@@ -198,7 +224,8 @@ mod tests {
             Err(_) => vec!["refused"],
         };
         let all = [
-            "start", "turns", "flat", "stream", "search", "edit", "read", "sandbox",
+            "start", "turns", "flat", "stream", "search", "edit", "read", "sandbox", "crew",
+            "finished", "wake", "cache",
         ];
         assert_eq!(names(&[]), all);
         assert_eq!(names(&["flat", "start"]), ["flat", "start"]);

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-const HEAD: &str =
+pub(crate) const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-const LAST_CHUNK: &str = "0\r\n\r\n";
+pub(crate) const LAST_CHUNK: &str = "0\r\n\r\n";
 const LATE: Duration = Duration::from_millis(1);
 
 /// What it answers.
@@ -161,7 +161,7 @@ fn turn(request: u64, turns: u64) -> String {
     }
 }
 
-fn content_length(head: &[u8]) -> Option<usize> {
+pub(crate) fn content_length(head: &[u8]) -> Option<usize> {
     let head = std::str::from_utf8(head).ok()?;
     let (_, value) = head
         .lines()
@@ -170,7 +170,7 @@ fn content_length(head: &[u8]) -> Option<usize> {
     value.trim().parse().ok()
 }
 
-fn chunk(data: &str) -> String {
+pub(crate) fn chunk(data: &str) -> String {
     format!("{:x}\r\n{data}\r\n", data.len())
 }
 
