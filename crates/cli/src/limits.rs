@@ -119,7 +119,6 @@ impl Limits {
                 .with_context(|| format!("cannot create {}", path.display()))?;
         }
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let mut context = Context::in_folder(cwd, &spill, &temp, &program);
         let mut roots: Vec<(&Path, Access)> = vec![(cwd, Access::Write)];
         roots.extend(who.writable.iter().map(|folder| (*folder, Access::Write)));
         roots.extend(
@@ -132,7 +131,7 @@ impl Limits {
             (spill.as_path(), Access::Read),
         ]);
         roots.extend(who.readable.iter().map(|folder| (*folder, Access::Read)));
-        context.fence = Fence::new(roots);
+        let mut context = Context::fenced(Fence::new(roots), cwd, &spill, &temp, &program);
         context.excludes = system::excludes();
         context.hidden = HIDDEN.map(str::to_owned).into();
         if let Some(policy) = &self.policy {

@@ -6,7 +6,6 @@ use crate::models::Models;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_agent::{Documents, Memory, Places, Surroundings};
 use gaffer_crew::{Hand, Outfit, Outfitter};
-use gaffer_model::Prefix;
 use gaffer_protocol::{Block, Clock, EventSink, Origin, SessionId};
 use gaffer_store::SessionFolder;
 use gaffer_tools::hook::{self, AgentHooks};
@@ -48,18 +47,13 @@ impl Workshop {
     }
 
     fn make(&self, kind: &AgentType, model: Option<&str>) -> Result<Outfit, String> {
-        let tools = self.tools(kind);
-        let prefix = Prefix {
-            system: kind.system(&self.documents),
-            tools: tools.specs(),
-        };
-        Ok(Outfit {
-            model: self.models.of(kind, model)?,
-            tools: Arc::new(tools),
-            prefix: Arc::new(prefix),
-            provider: self.models.chosen.kind.as_str().to_owned(),
-            prompt_hash: kind.hash(),
-        })
+        Ok(Outfit::new(
+            self.models.of(kind, model)?,
+            self.tools(kind),
+            kind.system(&self.documents),
+            self.models.chosen.kind.as_str().to_owned(),
+            kind.hash(),
+        ))
     }
 
     fn memory(&self, kind: &AgentType) -> Option<Memory> {

@@ -6,7 +6,7 @@ use gaffer_protocol::{AgentId, AgentName, Block};
 use gaffer_tools::{Context, ToolSet};
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Equips workers.
 pub trait Outfitter: Send + Sync + fmt::Debug {
@@ -39,19 +39,46 @@ pub struct Hand<'a> {
 pub struct Outfit {
     pub model: Arc<dyn Model>,
     pub tools: Arc<ToolSet>,
-    pub prefix: Arc<Prefix>,
+    prefix: Arc<Prefix>,
+    /// A conversation without a word, made when the first worker needs one: all others share its
+    /// bytes.
+    blank: Arc<OnceLock<Conversation>>,
     /// For the record.
     pub provider: String,
+    pub prefix_hash: String,
     pub prompt_hash: String,
 }
 
 impl Outfit {
+    pub fn new(
+        model: Arc<dyn Model>,
+        tools: ToolSet,
+        system: String,
+        provider: String,
+        prompt_hash: String,
+    ) -> Self {
+        let prefix = Prefix {
+            system,
+            tools: tools.specs(),
+        };
+        Self {
+            model,
+            tools: Arc::new(tools),
+            prefix_hash: prefix.hash(),
+            prefix: Arc::new(prefix),
+            blank: Arc::default(),
+            provider,
+            prompt_hash,
+        }
+    }
+
     pub(crate) fn open(&self, id: AgentId, name: &AgentName, kind: &AgentType) -> Conversation {
         let who = Who {
             id,
             name: name.clone(),
             agent_type: kind.name.clone(),
         };
-        self.model.open(&self.prefix, who)
+        let make = || self.model.open(&self.prefix, who.clone());
+        self.blank.get_or_init(make).for_agent(who)
     }
 }

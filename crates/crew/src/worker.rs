@@ -271,7 +271,7 @@ fn start(crew: &Crew, id: AgentId, known: &Known, outfit: &Outfit, context: &Con
         provider: outfit.provider.clone(),
         model: outfit.model.name().to_owned(),
         cwd: context.cwd.get().display().to_string(),
-        prefix_hash: outfit.prefix.hash(),
+        prefix_hash: outfit.prefix_hash.clone(),
         prompt_hash: outfit.prompt_hash.clone(),
         parent: Some(known.parent),
         description: known.description.clone(),

@@ -83,6 +83,14 @@ impl Conversation {
         }
     }
 
+    /// The same for another agent. What is said so far is shared, not copied.
+    pub fn for_agent(&self, who: Who) -> Self {
+        Self {
+            who,
+            ..self.clone()
+        }
+    }
+
     pub fn who(&self) -> &Who {
         &self.who
     }

@@ -62,8 +62,13 @@ impl Context {
             (temp, Access::Write),
             (spill, Access::Read),
         ];
+        Self::fenced(Fence::new(roots), folder, spill, temp, program)
+    }
+
+    /// The same with other bounds than these folders.
+    pub fn fenced(fence: Fence, folder: &Path, spill: &Path, temp: &Path, program: &Path) -> Self {
         Self {
-            fence: Fence::new(roots),
+            fence,
             cwd: Cwd::new(folder.to_owned()),
             seen: Seen::default(),
             changed: Changed::default(),
