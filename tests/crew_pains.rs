@@ -330,7 +330,10 @@ async fn a_thousand_workers_leak_no_place_and_cost_the_coordinator_nothing_while
         asked.len(),
         wakes.len()
     );
+    // What comes close behind a notification is waited for, and nothing else.
+    let close = Duration::from_millis(50);
     for at in asked {
-        assert!(wakes.contains(&at), "asked at {at:?}");
+        let is_woken = |wake: &Duration| *wake <= at && at - *wake <= close;
+        assert!(wakes.iter().any(is_woken), "asked at {at:?}");
     }
 }

@@ -168,21 +168,13 @@ impl Outfitter for Camp {
     }
 
     fn outfit(&self, kind: &AgentType, model: Option<&str>) -> Result<Outfit, String> {
-        let tools = Arc::new(ToolSet::new([erase(Work)]));
         let model = match model {
             Some(name) => self.models.get(name).ok_or("no such model")?.clone(),
             None => self.model.clone(),
         };
-        Ok(Outfit {
-            model,
-            prefix: Arc::new(Prefix {
-                system: kind.name.clone(),
-                tools: tools.specs(),
-            }),
-            tools,
-            provider: "scripted".into(),
-            prompt_hash: String::new(),
-        })
+        let (tools, provider) = (ToolSet::new([erase(Work)]), "scripted".to_owned());
+        let system = kind.name.clone();
+        Ok(Outfit::new(model, tools, system, provider, String::new()))
     }
 
     fn place(&self, _: &Hand<'_>) -> Result<Context, String> {
