@@ -53,6 +53,28 @@ async fn a_failed_sub_agent_is_an_error_with_its_last_words() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_worker_that_waits_for_its_own_gives_up_its_place() {
+    let limits = CrewLimits {
+        depth: 2,
+        workers: 1,
+        ..CrewLimits::default()
+    };
+    let mut world = World::new(Plan {
+        limits,
+        manner: Manner::Normal,
+        ..Plan::script(
+            "agents: [
+              { name: main, steps: [{ calls: [{ tool: Agent, as: a, input: { description: Above, name: above, prompt: go } }] }, { expect: [{ of: a, error: false, result: 'It says: deep.' }], say: Good. }] },
+              { name: above, steps: [{ calls: [{ tool: Agent, as: b, input: { description: Below, name: below, prompt: go } }] }, { expect: [{ of: b, error: false, result: deep. }], say: 'It says: deep.' }] },
+              { name: below, steps: [{ calls: [{ tool: Agent, as: c, input: { description: Deeper, prompt: go } }, { tool: Work, input: { ms: 60000 } }] }, { expect: [{ of: c, error: true, result: 'There is no tool `Agent`' }], say: deep. }] }]",
+        )
+    });
+    assert_eq!(world.run("go").await, End::Done);
+    assert_eq!(world.log.ends().len(), 2);
+    assert!(world.log.notified().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_of_workers_are_refused_beyond_the_depth() {
     let world = normal("agents: [{ steps: [{ delay: 1s, say: Done. }] }]");
     let w = world.start("w").id;

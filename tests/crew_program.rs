@@ -206,3 +206,20 @@ fn in_restricted_places_workers_have_three_tools_and_nothing_else() {
         assert!(!place.project().join("hooked").exists());
     }
 }
+
+#[test]
+fn sub_agents_start_others_where_the_settings_let_them() {
+    for (depth, want) in [(1, "There is no tool `Agent`"), (2, "deep.")] {
+        let place = Place::new();
+        let settings = format!("{{\"maxDepth\": {depth}}}");
+        place.write("home/.gaffer/settings.json", &settings);
+        let script = "agents: [
+          { name: main, steps: [{ calls: [{ tool: Agent, as: a, input: { description: Above, name: above, prompt: go } }] }, { save: { said: { of: a } }, say: '${said}' }] },
+          { name: above, steps: [{ calls: [{ tool: Agent, as: b, input: { description: Below, name: below, prompt: go } }] }, { save: { said: { of: b } }, say: '${said}' }] },
+          { name: below, steps: [{ say: deep. }] }]";
+        let args = ["-p", "go", "--mode", "normal", "--max-workers", "1"];
+        let ran = run(place.scripted(script, &args));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert!(ran.out.contains(want), "{depth}: {ran:#?}");
+    }
+}

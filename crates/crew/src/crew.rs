@@ -418,6 +418,26 @@ impl Crew {
         self.0.events.emit(agent, kind);
     }
 
+    /// Waits for something that others must do. Meanwhile an agent that has a place gives it up:
+    /// with all places taken by those who wait, nobody could ever work.
+    pub(crate) async fn apart<T>(&self, id: AgentId, wait: impl Future<Output = T>) -> T {
+        let place = {
+            let mut roster = self.0.roster();
+            let live = roster.get_mut(id).and_then(Task::live_mut);
+            live.and_then(|live| live.place.take())
+        };
+        let had_place = place.is_some();
+        drop(place);
+        let outcome = wait.await;
+        if had_place && let Ok(place) = self.places().acquire_owned().await {
+            let mut roster = self.0.roster();
+            if let Some(live) = roster.get_mut(id).and_then(Task::live_mut) {
+                live.place = Some(place);
+            }
+        }
+        outcome
+    }
+
     /// A place to run, waited for in order.
     pub(crate) fn places(&self) -> Arc<Semaphore> {
         self.0.places.clone()
@@ -445,6 +465,7 @@ fn live(inbox: Sender, waiter: Option<oneshot::Sender<Report>>) -> (Live, watch:
         stop: CancellationToken::new(),
         stopped: None,
         phase: Phase::Queued,
+        place: None,
         waiter,
         late: Vec::new(),
         gone: is_gone,

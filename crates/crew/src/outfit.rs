@@ -3,7 +3,7 @@
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_model::{Conversation, Model, Prefix, Who};
 use gaffer_protocol::{AgentId, AgentName, Block};
-use gaffer_tools::{Context, ToolSet};
+use gaffer_tools::{Context, Tool, ToolSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -70,6 +70,17 @@ impl Outfit {
             provider,
             prompt_hash,
         }
+    }
+
+    /// The same with further tools, which are of one worker alone.
+    pub(crate) fn with(&self, more: Vec<Arc<dyn Tool>>) -> Self {
+        Self::new(
+            self.model.clone(),
+            ToolSet::clone(&self.tools).and(more),
+            self.prefix.system.clone(),
+            self.provider.clone(),
+            self.prompt_hash.clone(),
+        )
     }
 
     pub(crate) fn open(&self, id: AgentId, name: &AgentName, kind: &AgentType) -> Conversation {

@@ -8,7 +8,7 @@ use gaffer_tools::Seen;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +62,8 @@ pub(crate) struct Live {
     /// Why it was stopped, once it was.
     pub(crate) stopped: Option<End>,
     pub(crate) phase: Phase,
+    /// Its place among those that run. One that waits for a worker of its own has given it up.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
     /// Who waits for its end instead of a notification.
     pub(crate) waiter: Option<oneshot::Sender<Report>>,
     /// Messages that came when it was about to end: for the next run.

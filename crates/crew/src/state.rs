@@ -15,6 +15,8 @@ pub struct WorkerState {
     pub description: String,
     pub waiting: Waiting,
     pub is_leaving: bool,
+    /// Whether it holds one of the places. One that waits for a worker of its own does not.
+    pub has_place: bool,
     pub turns: u32,
     pub tool_uses: u32,
     pub tokens: u64,
@@ -41,6 +43,7 @@ impl Crew {
                 _ => live.waiting.clone(),
             },
             is_leaving: live.phase == Phase::Leaving,
+            has_place: live.place.is_some(),
             turns: task.spending.turns,
             tool_uses: task.spending.tool_uses,
             tokens: task.spending.usage().total(),

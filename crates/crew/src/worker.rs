@@ -3,6 +3,7 @@
 use crate::crew::Crew;
 use crate::outfit::{Hand, Outfit};
 use crate::roster::Phase;
+use crate::tools::{Manner, tools};
 use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
 use gaffer_model::Conversation;
@@ -93,6 +94,7 @@ struct Known {
     kind: Arc<AgentType>,
     description: String,
     parent: AgentId,
+    depth: u32,
     model: Option<String>,
     max_turns: Option<u32>,
     transcript: PathBuf,
@@ -121,10 +123,10 @@ pub(crate) async fn attend(
             place = crew.places().acquire_owned() => place.ok(),
         },
     };
-    let Some(_place) = place else {
+    let Some(place) = place else {
         return Ended::before_it_began(End::Interrupted, run, inbox);
     };
-    begin(crew, id);
+    begin(crew, id, place);
     crew.show_queue();
     let made = match prepare(crew, id, &known, &run).await {
         Ok(made) => made,
@@ -148,6 +150,7 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
         kind: task.kind.clone(),
         description: task.description.clone(),
         parent: task.parent,
+        depth: task.depth,
         model: task.model.clone(),
         max_turns: task.max_turns,
         transcript: task.transcript.clone(),
@@ -159,10 +162,11 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
 }
 
 /// Its clocks run from now on.
-fn begin(crew: &Crew, id: AgentId) {
+fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
     let mut roster = crew.0.roster();
     if let Some(live) = roster.get_mut(id).and_then(crate::roster::Task::live_mut) {
         live.phase = Phase::Running;
+        live.place = Some(place);
         live.waiting = Waiting::Model;
         live.since = Instant::now();
         live.heard = live.since;
@@ -182,7 +186,11 @@ struct Made {
 async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<Made, String> {
     let parts = crew.parts();
     let outfitter = &parts.outfitter;
-    let outfit = outfitter.outfit(&known.kind, known.model.as_deref())?;
+    let mut outfit = outfitter.outfit(&known.kind, known.model.as_deref())?;
+    if known.depth < parts.limits.depth {
+        // It may start workers of its own, and wait for them as its own starter does.
+        outfit = outfit.with(tools(crew, id, Manner::Normal));
+    }
     let mut context = outfitter.place(&Hand {
         id,
         name: &known.name,

@@ -140,7 +140,10 @@ impl Run for NormalAgent {
             };
         }
         match crew.start_waited(order) {
-            Ok((started, waited)) => wait(crew, &started, waited).await,
+            Ok((started, waited)) => {
+                let waiting = wait(crew, &started, waited);
+                crew.apart(self.0.caller, waiting).await
+            }
             Err(why) => refused(&why.to_string()),
         }
     }
