@@ -1,6 +1,7 @@
 //! A session's account on paper: the tree with its figures, sums by type and by model, or JSON.
 
 use super::json::usage;
+use super::words::fit;
 use crate::show::{Account, Figures, Member};
 use crate::system::plain;
 use gaffer_protocol::{Cost, Status, Timestamp};
@@ -99,12 +100,20 @@ fn branch(members: &[Member], n: usize) -> String {
     out
 }
 
+/// So much of why an agent ended is shown in the tree.
+const LONGEST_END: usize = 100;
+
 /// How an agent ended, its id, and what it was to do.
 fn told(member: &Member) -> String {
     let end = member.end();
     let mut out = match end.status() {
         Status::Completed => end.to_string(),
-        status => format!("{} ({end})", status.as_str()),
+        // The whole is in `--json`; a provider's words can be long.
+        status => format!(
+            "{} ({})",
+            status.as_str(),
+            fit(&end.to_string(), LONGEST_END)
+        ),
     };
     if member.end.is_none() {
         out = "interrupted".to_owned();
