@@ -58,7 +58,8 @@ impl Input {
 }
 
 pub(crate) fn run() -> anyhow::Result<Report> {
-    let kept = requests()?;
+    let kept = requests(&events::file())?;
+    let small = cost(&requests("one line\n")?, Readable::OnArrival);
     let now = cost(&kept, Readable::OnArrival);
     let late = cost(&kept, Readable::OnAnswer);
     let workers: Vec<Kept> = kept
@@ -74,11 +75,12 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         "on arrival",
         "when answered",
         "workers alone",
+        "a file of one line",
     ]);
-    let all = [now, late, alone];
+    let all = [now, late, alone, small];
     let mut add = |name: &str, show: &dyn Fn(Input) -> String| {
-        let [now, late, alone] = all.map(show);
-        report.row([name, &now, &late, &alone]);
+        let [now, late, alone, small] = all.map(show);
+        report.row([name, &now, &late, &alone, &small]);
     };
     let tokens = |bytes: usize| count((bytes as f64 / TOKEN) as u64);
     add("tokens read from the cache", &|it| tokens(it.read));
@@ -102,11 +104,11 @@ pub(crate) fn run() -> anyhow::Result<Report> {
 }
 
 /// What a crew of the real binary sends. The server runs on a thread here and keeps it all.
-fn requests() -> anyhow::Result<Vec<Kept>> {
+fn requests(file: &str) -> anyhow::Result<Vec<Kept>> {
     let binary = gaffer::binary()?;
     let (crowd, address) = Crowd::listen(PLAN, true)?;
     let home = tempfile::tempdir()?;
-    std::fs::write(home.path().join(events::FILE), events::file())?;
+    std::fs::write(home.path().join(events::FILE), file)?;
     let mut gaffer = gaffer::crew(&binary, home.path(), address, WORKERS);
     let used = process::start(&mut gaffer)?.wait()?;
     ensure!(used.status.success(), "gaffer ended with {}", used.status);
