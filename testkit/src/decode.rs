@@ -95,7 +95,11 @@ fn text(value: &Value) -> Block {
     let origin = text
         .contains("<task-notification>")
         .then_some(Origin::TaskNotification);
-    Block::Text(Text { text, origin })
+    Block::Text(Text {
+        text,
+        origin,
+        mail: None,
+    })
 }
 
 /// Chat Completions puts the texts of a message into one; each notification in it counts.

@@ -2,7 +2,7 @@
 //! prefix that all agents of a type share.
 
 use gaffer_protocol::tags::escape;
-use gaffer_protocol::{Block, Origin, Text, Timestamp};
+use gaffer_protocol::{Block, Origin, Timestamp};
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +32,7 @@ impl Surroundings<'_> {
             text.push_str(&format!("{name}: {}\n", escape(value)));
         }
         text.push_str("</context>");
-        Block::Text(Text {
-            text,
-            origin: Some(Origin::Context),
-        })
+        Block::from(Origin::Context, text)
     }
 }
 

@@ -18,8 +18,8 @@ use anyhow::Context as _;
 use gaffer_agent::{AgentTypes, Documents, Outcome, Places, inbox};
 use gaffer_crew::{Crew, CrewLimits, CrewParts};
 use gaffer_protocol::event::{AgentEnded, Denied};
-use gaffer_protocol::{AgentId, Block, End, EventKind, SessionId};
-use gaffer_store::{Home, SessionError, session::slug};
+use gaffer_protocol::{AgentId, Block, Clock, End, EventKind, SessionId};
+use gaffer_store::{About, Home, SessionError, session::slug};
 use gaffer_tools::hook::{Moment, Source};
 use gaffer_tools::{Context, Guard};
 use gaffer_workspace::scratchpad::{Caps, Place, Scratchpad};
@@ -87,6 +87,18 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
     let limits = crew_limits(&job);
     let prices = job.chosen.prices.clone();
     let workshop = Arc::new(workshop(job, bus.clone(), clock.clone())?);
+    let about = About {
+        session: workshop.session.clone(),
+        main: id,
+        mode: mode.as_str().to_owned(),
+        cwd: workshop.cwd.display().to_string(),
+        created: clock.now(),
+        name: None,
+        title: About::title_of(&prompt),
+        forked_from: None,
+    };
+    let written = workshop.folder.set_about(&about);
+    written.with_context(|| format!("cannot write in {}", workshop.folder.path().display()))?;
     let crew = Crew::new(CrewParts {
         session: workshop.session.clone(),
         folder: workshop.folder.clone(),
@@ -203,6 +215,7 @@ fn workshop(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<
     }
     Ok(Workshop {
         session: job.session,
+        _owned: folder.own(clock.now())?,
         folder,
         limits: job.limits,
         gear: job.gear,

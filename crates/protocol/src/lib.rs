@@ -15,7 +15,7 @@ pub mod usage;
 pub use clock::{Clock, Entropy, Timestamp};
 pub use end::{End, Status};
 pub use event::{Event, EventKind, EventSink, Permission, Question, Waiting};
-pub use ids::{AgentId, AgentName, CallId, IdError, SessionId};
+pub use ids::{AgentId, AgentName, CallId, IdError, MailId, SessionId};
 pub use json::Json;
 pub use message::{
     Answer, Block, Image, Message, Origin, Reasoning, ResultPart, Role, StopReason, Text,

@@ -3,7 +3,7 @@
 //! Enums are tagged from outside (`{"text": …}`): serde's inner tags buffer values, which would
 //! lose the exact text of raw JSON.
 
-use crate::ids::CallId;
+use crate::ids::{CallId, MailId};
 use crate::json::Json;
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,7 @@ impl Block {
         Self::Text(Text {
             text: text.into(),
             origin: None,
+            mail: None,
         })
     }
 
@@ -64,7 +65,24 @@ impl Block {
         Self::Text(Text {
             text: text.into(),
             origin: Some(origin),
+            mail: None,
         })
+    }
+
+    /// The same, as what a letter brought.
+    pub fn by_mail(mut self, id: MailId) -> Self {
+        if let Self::Text(text) = &mut self {
+            text.mail = Some(id);
+        }
+        self
+    }
+
+    /// The letter that brought it, if one did.
+    pub fn mail(&self) -> Option<MailId> {
+        match self {
+            Self::Text(text) => text.mail,
+            _ => None,
+        }
     }
 }
 
@@ -74,6 +92,10 @@ pub struct Text {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The letter that brought it, if one did. A letter is heard when a transcript has it: so
+    /// however often it is delivered again after a crash, it is heard once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<MailId>,
 }
 
 /// Who a user-role text comes from. Recorded beside the text and never guessed from it: what has

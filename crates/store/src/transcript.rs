@@ -2,10 +2,11 @@
 //! read back by a fold.
 
 use gaffer_protocol::{
-    AgentId, AgentName, Answer, Block, End, Message, ResultPart, SessionId, StopReason, Timestamp,
-    ToolResult, Usage,
+    AgentId, AgentName, Answer, Block, End, MailId, Message, ResultPart, SessionId, StopReason,
+    Timestamp, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -109,6 +110,8 @@ pub struct Fold {
     pub ends: u32,
     /// How long it worked, in milliseconds: time between an end and the next run is left out.
     pub worked_ms: u64,
+    /// The letters that it has heard.
+    pub heard: HashSet<MailId>,
     /// Lines that could not be read, counted from 1.
     pub damaged: Vec<usize>,
     /// Calls of the last answer that still wait for their result, in order, with what came.
@@ -189,6 +192,8 @@ impl Fold {
             Entry::Start(start) => self.start = Some(*start),
             Entry::Input(message) => {
                 self.close_calls();
+                self.heard
+                    .extend(message.blocks.iter().filter_map(Block::mail));
                 self.push_user(message.blocks.clone());
             }
             Entry::Answer(answer) => {

@@ -1,0 +1,111 @@
+//! What a session says of itself: `session.json` in its folder.
+
+use crate::session::SessionFolder;
+use gaffer_protocol::{AgentId, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+const FILE: &str = "session.json";
+
+/// Written when a session begins, and again as a whole when something of it changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    pub session: SessionId,
+    /// The agent that talks with the user.
+    pub main: AgentId,
+    pub mode: String,
+    pub cwd: String,
+    pub created: Timestamp,
+    /// What people call it, if they gave it a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The beginning of the first prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The session that this one continues as another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<SessionId>,
+}
+
+impl About {
+    /// The first line of a prompt, short enough for a list.
+    pub fn title_of(prompt: &str) -> String {
+        const LONGEST: usize = 80;
+        let line = prompt.lines().map(str::trim).find(|line| !line.is_empty());
+        let line = line.unwrap_or_default();
+        match line.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", line[..end].trim_end()),
+            None => line.to_owned(),
+        }
+    }
+}
+
+impl SessionFolder {
+    /// None where it was never written or cannot be understood: the transcripts are there still.
+    pub fn about(&self) -> Option<About> {
+        let text = std::fs::read(self.path().join(FILE)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    pub fn set_about(&self, about: &About) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(about)?;
+        text.push(b'\n');
+        replace(&self.path().join(FILE), &text)
+    }
+}
+
+/// Writes a file as a whole: whoever reads it sees the old text or the new one, whatever happens.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let fresh = path.with_extension("new");
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&fresh)?;
+    file.write_all(text)?;
+    std::fs::rename(&fresh, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_read_back_and_damage_is_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = SessionFolder::at(temp.path().to_owned());
+        assert_eq!(folder.about(), None);
+        let about = About {
+            session: SessionId::parse("s1").unwrap(),
+            main: AgentId::parse("agent-00000001").unwrap(),
+            mode: "normal".into(),
+            cwd: "/p".into(),
+            created: Timestamp(5),
+            name: None,
+            title: About::title_of("\n  Mend the check \nand more"),
+            forked_from: None,
+        };
+        folder.set_about(&about).unwrap();
+        assert_eq!(folder.about(), Some(about.clone()));
+        let named = About {
+            name: Some("friday".into()),
+            ..about
+        };
+        folder.set_about(&named).unwrap();
+        assert_eq!(folder.about(), Some(named));
+        std::fs::write(temp.path().join(FILE), "{\"session\":").unwrap();
+        assert_eq!(folder.about(), None);
+    }
+
+    #[test]
+    fn titles_are_one_short_line() {
+        assert_eq!(About::title_of(" \n\n Mend it \nnow"), "Mend it");
+        assert_eq!(About::title_of(""), "");
+        let long = About::title_of(&"é".repeat(100));
+        assert_eq!(long.chars().count(), 81);
+    }
+}

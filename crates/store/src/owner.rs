@@ -1,0 +1,113 @@
+//! Who owns a session: one process, for as long as it holds the lock on `owner.json`.
+//!
+//! The kernel lets go of the lock when the process is gone, however it went, so a dead owner's
+//! session is simply free. What stands in the file is for people: who has it, and since when.
+
+use crate::session::SessionFolder;
+use gaffer_protocol::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+const FILE: &str = "owner.json";
+
+/// The right to change a session. Given back by its drop.
+#[derive(Debug)]
+pub struct Ownership {
+    _file: File,
+}
+
+/// The process that has a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    pub since: Timestamp,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OwnerError {
+    /// By whom, as far as the file says it.
+    #[error("the session is in use by {}", owner(.0.as_ref()))]
+    Owned(Option<Owner>),
+    #[error("cannot lock the session: {0}")]
+    Io(#[from] io::Error),
+}
+
+fn owner(owner: Option<&Owner>) -> String {
+    match owner {
+        Some(owner) => format!("process {}, since {}", owner.pid, owner.since),
+        None => "another process".to_owned(),
+    }
+}
+
+impl SessionFolder {
+    /// Makes this process the session's owner, unless another one is.
+    pub fn own(&self, since: Timestamp) -> Result<Ownership, OwnerError> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(self.path().join(FILE))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // Whoever has it may be writing it right now.
+                let read = file.read_to_string(&mut text).ok();
+                let owner = read.and_then(|_| serde_json::from_str(&text).ok());
+                return Err(OwnerError::Owned(owner));
+            }
+            Err(TryLockError::Error(why)) => return Err(why.into()),
+        }
+        let owner = Owner {
+            pid: std::process::id(),
+            since,
+        };
+        let mut text = serde_json::to_vec(&owner).map_err(io::Error::from)?;
+        text.push(b'\n');
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(&text)?;
+        Ok(Ownership { _file: file })
+    }
+
+    /// Who has the session right now.
+    pub fn owner(&self) -> Option<Owner> {
+        let mut file = File::open(self.path().join(FILE)).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {}
+            Ok(()) | Err(TryLockError::Error(_)) => return None,
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_one_owner_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = SessionFolder::at(temp.path().to_owned());
+        assert_eq!(folder.owner(), None);
+        let owned = folder.own(Timestamp(1_000)).unwrap();
+        let here = Owner {
+            pid: std::process::id(),
+            since: Timestamp(1_000),
+        };
+        assert_eq!(folder.owner(), Some(here.clone()));
+        let Err(OwnerError::Owned(Some(by))) = folder.own(Timestamp(2)) else {
+            panic!("owned twice");
+        };
+        assert_eq!(by, here);
+        drop(owned);
+        assert_eq!(folder.owner(), None);
+        drop(folder.own(Timestamp(3)).unwrap());
+    }
+}
