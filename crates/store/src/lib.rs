@@ -1,12 +1,15 @@
-//! What is on disk: where sessions are, who owns them, and each agent's transcript.
+//! What is on disk: where sessions are, who owns them, each agent's transcript, and what a
+//! crew shares.
 
 pub mod about;
+pub mod book;
 pub mod find;
 pub mod owner;
 pub mod session;
 pub mod transcript;
 
 pub use about::About;
+pub use book::{Book, BookError};
 pub use find::{Found, NotFound};
 pub use owner::{Owner, OwnerError, Ownership};
 pub use session::{Home, SessionError, SessionFolder};

@@ -1,0 +1,201 @@
+//! A session's book: who is in the crew, the mail, and which calls took effect. `crew.db` in the
+//! session's folder, in SQLite's write-ahead mode: several processes may open it.
+//!
+//! Steps that wait at the same time are written as one transaction and share one sync, so a
+//! hundred ends at once cost little more than one. Nothing is opened before the first step: a
+//! session without a crew has no book.
+
+mod schema;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use step::{Change, Contents, Entered, Letter, Step, Task};
+
+use crate::session::SessionFolder;
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+const FILE: &str = "crew.db";
+
+/// Why the book could not be written or read.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("cannot {what} {}: {why}", path.display())]
+pub struct BookError {
+    what: &'static str,
+    path: PathBuf,
+    why: Arc<rusqlite::Error>,
+}
+
+/// Clones are the same book.
+#[derive(Debug, Clone)]
+pub struct Book(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    queue: Mutex<Queue>,
+    connection: Mutex<Option<Connection>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Waiting>,
+    is_writing: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    step: Step,
+    done: oneshot::Sender<Result<(), BookError>>,
+}
+
+impl SessionFolder {
+    pub fn book(&self) -> Book {
+        Book::at(self.path().join(FILE))
+    }
+}
+
+impl Book {
+    fn at(path: PathBuf) -> Self {
+        Self(Arc::new(Inner {
+            path,
+            queue: Mutex::default(),
+            connection: Mutex::default(),
+        }))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Writes a step. When this answers, the step survives the death of this process; a synced one
+    /// is on the disk. Dropping the future does not take the step back.
+    pub async fn write(&self, step: Step) -> Result<(), BookError> {
+        if step.changes.is_empty() {
+            return Ok(());
+        }
+        let (done, is_done) = oneshot::channel();
+        let begins = {
+            let mut queue = self.0.queue();
+            queue.waiting.push(Waiting { step, done });
+            !std::mem::replace(&mut queue.is_writing, true)
+        };
+        if begins {
+            let inner = self.0.clone();
+            // Its outcome reaches everybody who waits by their own channel.
+            drop(tokio::task::spawn_blocking(move || inner.drain()));
+        }
+        let lost = || Err(self.0.error("write", rusqlite::Error::InvalidQuery));
+        is_done.await.unwrap_or_else(|_| lost())
+    }
+
+    /// All that the book says; nothing if there is none yet.
+    pub fn read(&self) -> Result<Contents, BookError> {
+        if !self.0.path.exists() {
+            return Ok(Contents::default());
+        }
+        let mut connection = self.0.connection();
+        let read = |connection: &mut Option<Connection>| Contents::read(self.0.opened(connection)?);
+        read(&mut connection).map_err(|why| self.0.error("read", why))
+    }
+
+    /// Writes a copy of the book as it is now, also while its owner writes.
+    pub fn copy_to(&self, other: &Self) -> Result<(), BookError> {
+        if !self.0.path.exists() {
+            return Ok(());
+        }
+        let mut connection = self.0.connection();
+        let copy = |connection: &mut Option<Connection>| {
+            let target = other.0.path.display().to_string();
+            self.0
+                .opened(connection)?
+                .execute("VACUUM INTO ?1", [target])
+        };
+        let copied = copy(&mut connection).map(drop);
+        copied.map_err(|why| self.0.error("copy", why))
+    }
+}
+
+impl Inner {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn error(&self, what: &'static str, why: rusqlite::Error) -> BookError {
+        BookError {
+            what,
+            path: self.path.clone(),
+            why: Arc::new(why),
+        }
+    }
+
+    /// Writes whatever waits, and what comes meanwhile, until nothing is left.
+    fn drain(&self) {
+        loop {
+            let waiting = {
+                let mut queue = self.queue();
+                if queue.waiting.is_empty() {
+                    queue.is_writing = false;
+                    return;
+                }
+                std::mem::take(&mut queue.waiting)
+            };
+            self.write_all(waiting);
+        }
+    }
+
+    fn write_all(&self, waiting: Vec<Waiting>) {
+        let outcome = self.commit(waiting.iter().map(|it| &it.step));
+        // Together they failed; maybe one of them is at fault. Each for itself then.
+        let is_alone = waiting.len() == 1;
+        for Waiting { step, done } in waiting {
+            let outcome = match &outcome {
+                Ok(()) => Ok(()),
+                Err(_) if !is_alone => self.commit([&step].into_iter()),
+                Err(why) => Err(why.clone()),
+            };
+            // Whoever waited may have gone; the step is written all the same.
+            drop(done.send(outcome));
+        }
+    }
+
+    fn commit<'a>(&self, steps: impl Iterator<Item = &'a Step> + Clone) -> Result<(), BookError> {
+        let mut connection = self.connection();
+        let commit = |connection: &mut Option<Connection>| {
+            let connection = self.opened(connection)?;
+            let is_synced = steps.clone().any(|step| step.is_synced);
+            let level = if is_synced { "FULL" } else { "NORMAL" };
+            connection.pragma_update(None, "synchronous", level)?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for change in steps.flat_map(|step| &step.changes) {
+                change.apply(&transaction)?;
+            }
+            transaction.commit()
+        };
+        commit(&mut connection).map_err(|why| self.error("write", why))
+    }
+
+    fn opened<'a>(
+        &self,
+        connection: &'a mut Option<Connection>,
+    ) -> rusqlite::Result<&'a mut Connection> {
+        match connection {
+            Some(open) => Ok(open),
+            None => {
+                let mut fresh = Connection::open(&self.path)?;
+                schema::prepare(&mut fresh)?;
+                Ok(connection.insert(fresh))
+            }
+        }
+    }
+}
