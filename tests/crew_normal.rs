@@ -77,10 +77,11 @@ async fn a_worker_that_waits_for_its_own_gives_up_its_place() {
 #[tokio::test(start_paused = true)]
 async fn workers_of_workers_are_refused_beyond_the_depth() {
     let world = normal("agents: [{ steps: [{ delay: 1s, say: Done. }] }]");
-    let w = world.start("w").id;
+    let w = world.start("w").await.id;
     let why = world
         .crew
         .start(world.order("below", "worker", w))
+        .await
         .unwrap_err();
     assert!(why.to_string().contains("a depth of 1"), "{why}");
     world.settle().await;
@@ -94,11 +95,14 @@ async fn workers_of_workers_are_refused_beyond_the_depth() {
             "agents: [{ name: w, steps: [{ delay: 3s, say: Done. }] }, { steps: [{ delay: 1s, say: Below. }] }]",
         )
     });
-    let w = world.start("w").id;
+    let w = world.start("w").await.id;
     let order = world.order("below", "worker", w);
     assert_eq!(world.one(order).await.result, "Below.");
     let below = world.crew.find("below").unwrap().0;
-    let deeper = world.crew.start(world.order("deeper", "worker", below));
+    let deeper = world
+        .crew
+        .start(world.order("deeper", "worker", below))
+        .await;
     assert!(deeper.is_err());
     world.crew.stop_all(&End::Interrupted).await;
 }

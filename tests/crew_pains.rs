@@ -80,9 +80,9 @@ async fn a_worker_that_runs_does_not_look_as_if_it_waited_for_a_place() {
         limits,
         ..Plan::script(script)
     });
-    let first = world.start("first");
+    let first = world.start("first").await;
     assert_eq!(world.crew.workers()[0].waiting, Waiting::Model);
-    let second = world.start("second");
+    let second = world.start("second").await;
     assert_eq!(second.place, Some(1));
     let shown = || -> Vec<Waiting> {
         let workers = world.crew.workers();
@@ -97,7 +97,11 @@ async fn a_worker_that_runs_does_not_look_as_if_it_waited_for_a_place() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(shown(), [Waiting::Model]);
     // Continued while the place is taken: it is in the queue, and its place is shown.
-    world.crew.send(MailSender::Human, "first", "more").unwrap();
+    world
+        .crew
+        .send(MailSender::Human, "first", "more")
+        .await
+        .unwrap();
     assert_eq!(shown(), [Waiting::Queue(1), Waiting::Model]);
     let queued = world.log.all().into_iter().filter(|(_, id, kind)| {
         *id == first.id && matches!(kind, EventKind::Waiting(Waiting::Queue(1)))
@@ -169,7 +173,7 @@ async fn only_a_natural_end_with_a_result_is_completed() {
         let world = World::new(Plan::new(patient(&script, patience, Deadlines::default())));
         let mut order = world.order("w", "worker", world.main);
         order.max_turns = Some(5);
-        world.crew.start(order).unwrap();
+        world.crew.start(order).await.unwrap();
         world.settle().await;
         let [(_, told)] = &world.log.notified()[..] else {
             panic!("told once: {steps}");
@@ -200,7 +204,7 @@ async fn a_stopped_worker_is_killed_by_whoever_stopped_it_or_had_completed() {
     for at in (60..3500).step_by(125) {
         for why in [End::StoppedByCoordinator, End::StoppedByUser] {
             let world = World::new(Plan::script(script));
-            let id = world.start("w").id;
+            let id = world.start("w").await.id;
             tokio::time::sleep(Duration::from_millis(at)).await;
             let stopped = world.crew.stop(id, why.clone()).await.unwrap();
             assert!(!world.crew.is_busy());
@@ -240,12 +244,16 @@ async fn the_ledger_adds_up_to_what_the_models_reported() {
     for (name, model) in [("a", Some("small")), ("b", Some("large")), ("c", None)] {
         let mut order = world.order(name, "worker", world.main);
         order.model = model.map(str::to_owned);
-        world.crew.start(order).unwrap();
+        world.crew.start(order).await.unwrap();
     }
     world.settle().await;
     for _ in 0..2 {
         for name in ["a", "b"] {
-            world.crew.send(MailSender::Human, name, "again").unwrap();
+            world
+                .crew
+                .send(MailSender::Human, name, "again")
+                .await
+                .unwrap();
         }
         world.settle().await;
     }
@@ -299,9 +307,10 @@ async fn a_thousand_workers_leak_no_place_and_cost_the_coordinator_nothing_while
         ..Plan::script(script)
     });
     let began = Instant::now();
-    let ids: Vec<_> = (0..1000)
-        .map(|n| world.start(&format!("w{n}")).id)
-        .collect();
+    let names: Vec<String> = (0..1000).map(|n| format!("w{n}")).collect();
+    let starts = names.iter().map(|name| world.start(name));
+    let started = futures_util::future::join_all(starts).await;
+    let ids: Vec<_> = started.iter().map(|it| it.id).collect();
     // Some never get their place, some lose it.
     for id in ids.iter().skip(3).step_by(7) {
         world.crew.stop(*id, End::StoppedByCoordinator).await;

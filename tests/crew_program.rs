@@ -49,7 +49,7 @@ fn a_hundred_long_results_leave_room_and_stand_whole_in_their_files() {
             }}]},
             {"expect": [{"of": "file", "error": false, "result": "0999 xxx"}], "say": "All read."},
         ]},
-        {"steps": [{"say": result}]},
+        {"steps": [{"delay": "500ms", "say": result}]},
     ]});
     let ran = crew(&place, &script, &[]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);

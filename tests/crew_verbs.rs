@@ -49,12 +49,16 @@ async fn an_interrupt_with_nobody_running_is_an_end_that_is_not_green() {
 async fn steering_is_the_users_own_word_to_one_worker() {
     let script = "agents: [{ name: w, steps: [{ calls: [{ tool: Work, input: { ms: 60000 } }] }, { expect: [{ text: the other way }], say: Turned. }, { expect: [{ text: once more }], say: Again. }] }]";
     let world = World::new(Plan::script(script));
-    let id = world.start("w").id;
+    let id = world.start("w").await.id;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let sent = world.crew.steer("w", "the other way").unwrap();
+    let sent = world.crew.steer("w", "the other way").await.unwrap();
     assert_eq!(sent[0].fate, Fate::Queued);
     world.settle().await;
-    let sent = world.crew.steer(&id.to_string(), "once more").unwrap();
+    let sent = world
+        .crew
+        .steer(&id.to_string(), "once more")
+        .await
+        .unwrap();
     assert_eq!(sent[0].fate, Fate::Resumed);
     world.settle().await;
     let words = heard(&world.fold(id).messages);
@@ -71,7 +75,7 @@ async fn steering_is_the_users_own_word_to_one_worker() {
 async fn a_cancelled_worker_reports_what_it_has() {
     let script = "agents: [{ name: w, steps: [{ repeat: 3, calls: [{ tool: Work, input: { ms: 60000 } }] }, { expect: [{ text: The user wants you to stop }, { text: lunch }], say: Half of it is done. }] }]";
     let world = World::new(Plan::script(script));
-    let id = world.start("w").id;
+    let id = world.start("w").await.id;
     tokio::time::sleep(Duration::from_secs(150)).await;
     let cancelled = world.crew.cancel(id, "lunch", minutes(5)).await;
     assert_eq!(cancelled, Some(Stopped::Gone));
@@ -85,7 +89,7 @@ async fn a_cancelled_worker_reports_what_it_has() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_does_not_wind_down_is_ended_at_the_deadline() {
     let world = World::new(Plan::script(&format!("agents: [{TOIL}]")));
-    let id = world.start("w").id;
+    let id = world.start("w").await.id;
     tokio::time::sleep(minutes(1)).await;
     let began = tokio::time::Instant::now();
     let cancelled = world.crew.cancel(id, "", minutes(5)).await;
@@ -101,14 +105,14 @@ async fn a_worker_that_does_not_wind_down_is_ended_at_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn what_the_user_aborted_only_the_user_lets_go_on() {
     let world = World::new(Plan::script(&format!("agents: [{TOIL}]")));
-    let id = world.start("w").id;
+    let id = world.start("w").await.id;
     tokio::time::sleep(minutes(1)).await;
     assert_eq!(world.crew.abort(id).await, Some(Stopped::Gone));
     assert_eq!(world.log.notified()[0].1.status, Status::Killed);
     let main = MailSender::Agent(world.main);
-    let refused = world.crew.send(main, "w", "go on").unwrap_err();
+    let refused = world.crew.send(main, "w", "go on").await.unwrap_err();
     assert!(matches!(refused, MailError::StoppedByUser(_)), "{refused}");
-    let sent = world.crew.steer("w", "go on").unwrap();
+    let sent = world.crew.steer("w", "go on").await.unwrap();
     assert_eq!(sent[0].fate, Fate::Resumed);
     world.settle().await;
     assert_eq!(world.fold(id).end, Some(End::Done));

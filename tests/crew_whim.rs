@@ -119,8 +119,8 @@ async fn meddle(world: &Shared, dice: &Seeded, deeds: &mut Deeds) {
                 if roll(dice, 4) > 0 {
                     deeds
                         .workers
-                        .extend(world.crew.start(order).ok().map(|it| it.id));
-                } else if let Ok((started, mut waited)) = world.crew.start_waited(order) {
+                        .extend(world.crew.start(order).await.ok().map(|it| it.id));
+                } else if let Ok((started, mut waited)) = world.crew.start_waited(order).await {
                     deeds.workers.push(started.id);
                     let patience = moment(dice);
                     let report = tokio::select! {
@@ -142,7 +142,7 @@ async fn meddle(world: &Shared, dice: &Seeded, deeds: &mut Deeds) {
                     _ => id.to_string(),
                 };
                 let text = format!("[message {n}]");
-                let sent = world.crew.send(from, &to, &text).unwrap_or_default();
+                let sent = world.crew.send(from, &to, &text).await.unwrap_or_default();
                 let sent = sent.into_iter().map(|receipt| (receipt.to, text.clone()));
                 deeds.sent.extend(sent);
             }
@@ -206,7 +206,8 @@ async fn play(seed: u64) -> usize {
         // A last word of the user's lets everybody read what is left.
         for id in deeds.workers.clone() {
             let text = "[the last]".to_owned();
-            let sent = shared.crew.send(MailSender::Human, &id.to_string(), &text);
+            let to = id.to_string();
+            let sent = shared.crew.send(MailSender::Human, &to, &text).await;
             assert!(sent.is_ok(), "seed {seed}");
             deeds.sent.push((id, text));
         }
@@ -218,7 +219,8 @@ async fn play(seed: u64) -> usize {
             drop(
                 shared
                     .crew
-                    .send(MailSender::Human, &id.to_string(), "[read]"),
+                    .send(MailSender::Human, &id.to_string(), "[read]")
+                    .await,
             );
         }
         while shared.crew.is_busy() {

@@ -264,6 +264,7 @@ impl World {
         let prices = Arc::new(Prices::new(&prices.into()));
         let clock = Arc::new(FixedClock(Timestamp(0)));
         let crew = Crew::new(CrewParts {
+            book: folder.book(),
             session: id,
             folder: folder.clone(),
             mode: "test".into(),
@@ -341,14 +342,14 @@ impl World {
         }
     }
 
-    pub(crate) fn start(&self, name: &str) -> Started {
+    pub(crate) async fn start(&self, name: &str) -> Started {
         let order = self.order(name, "worker", self.main);
-        self.crew.start(order).unwrap()
+        self.crew.start(order).await.unwrap()
     }
 
     /// Runs one worker to its end.
     pub(crate) async fn one(&self, order: Order) -> Report {
-        let (_, waited) = self.crew.start_waited(order).unwrap();
+        let (_, waited) = self.crew.start_waited(order).await.unwrap();
         waited.await.unwrap()
     }
 

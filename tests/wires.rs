@@ -200,6 +200,7 @@ fn result(call: &str, text: &str) -> Block {
         call: call.into(),
         parts: vec![ResultPart::Text(text.into())],
         is_error: false,
+        mail: None,
     })
 }
 
@@ -281,6 +282,7 @@ fn images_in_results_stand_where_each_wire_takes_them() {
             ResultPart::Image(image),
         ],
         is_error: false,
+        mail: None,
     });
     let call = Block::ToolUse(ToolUse {
         id: "c".into(),

@@ -219,6 +219,7 @@ impl Canned {
                 call: id,
                 parts: vec![ResultPart::Text(self.result.clone())],
                 is_error: false,
+                mail: None,
             });
             let both = [
                 Message::assistant(vec![call.clone()]),

@@ -142,5 +142,6 @@ fn result(call: &Value, parts: Vec<String>, is_error: bool) -> Block {
         call: call.as_str().unwrap_or_default().to_owned(),
         parts: parts.into_iter().map(ResultPart::Text).collect(),
         is_error,
+        mail: None,
     })
 }

@@ -5,8 +5,8 @@ use crate::hooks::Leave;
 use crate::inbox::Inbox;
 use gaffer_model::{Conversation, Delta, ErrorKind, Model, ModelError, Prices, retry};
 use gaffer_protocol::{
-    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, Message, Origin, StopReason,
-    ToolResult, ToolUse, Usage, Waiting, tags,
+    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, MailId, Message, Origin,
+    StopReason, ToolResult, ToolUse, Usage, Waiting, tags,
 };
 use gaffer_store::{Entry, Record, Transcript};
 use gaffer_tools::hook::AgentHooks;
@@ -67,6 +67,8 @@ pub struct Agent {
     outcome: Outcome,
     /// What was taken from the inbox and is not in the conversation yet: hooks look at it.
     unheard: Vec<Block>,
+    /// Letters that its transcript has.
+    heard: Vec<MailId>,
     /// How often in a row hooks have kept it from ending.
     held: u32,
 }
@@ -87,6 +89,7 @@ impl Agent {
             parts,
             outcome,
             unheard: Vec::new(),
+            heard: Vec::new(),
             held: 0,
         }
     }
@@ -138,6 +141,15 @@ impl Agent {
         let mut unread = std::mem::take(&mut self.unheard);
         unread.extend(self.parts.inbox.take());
         unread
+    }
+
+    /// The letters that it has heard since it was last asked.
+    pub fn take_heard(&mut self) -> Vec<MailId> {
+        std::mem::take(&mut self.heard)
+    }
+
+    pub fn transcript(&self) -> &Transcript {
+        &self.parts.transcript
     }
 
     /// Records the end and answers with the figures.
@@ -245,18 +257,21 @@ impl Agent {
             return Ok(Ok(()));
         }
         let mut blocks = self.unheard.clone();
+        let from_human = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Human));
         if let Err(end) = self.show_prompts(&mut blocks).await {
-            self.unheard.clear();
+            // What others wrote was not refused, and waits.
+            self.unheard.retain(|block| !from_human(block));
             return Ok(Err(end));
         }
         self.unheard.clear();
-        let from_human = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Human));
         if blocks.iter().any(from_human) {
             self.held = 0;
         }
         blocks.iter_mut().for_each(disarm);
         let message = Arc::new(Message::user(blocks));
         self.record(Entry::Input(message.clone()))?;
+        self.heard
+            .extend(message.blocks.iter().filter_map(Block::mail));
         self.parts.conversation.push(&message);
         self.emit(EventKind::Input(message));
         Ok(Ok(()))
@@ -345,6 +360,7 @@ impl Agent {
                     result
                 }
             };
+            self.heard.extend(result.mail);
             blocks.push(Block::ToolResult(Arc::unwrap_or_clone(result)));
         }
         self.parts.conversation.push(&Message::user(blocks));

@@ -96,6 +96,7 @@ async fn run_one(place: usize, call: &ToolUse, tools: &ToolSet, context: &Contex
             call: call.id.clone(),
             parts: output.parts,
             is_error: output.is_error,
+            mail: output.mail,
         }),
         took: began.elapsed(),
         stop,
@@ -153,5 +154,6 @@ pub(crate) fn not_run(call: &ToolUse, why: &str) -> Arc<ToolResult> {
         call: call.id.clone(),
         parts: vec![ResultPart::Text(why.to_owned())],
         is_error: true,
+        mail: None,
     })
 }

@@ -102,6 +102,7 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
     let crew = Crew::new(CrewParts {
         session: workshop.session.clone(),
         folder: workshop.folder.clone(),
+        book: workshop.folder.book(),
         mode: mode.as_str().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         main: id,

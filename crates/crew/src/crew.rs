@@ -2,24 +2,16 @@
 
 use crate::outfit::Outfitter;
 use crate::report::Report;
-use crate::roster::{Live, Phase, Roster, State, Task};
-use crate::worker::{self, Run};
-use futures_util::future::FutureExt;
-use gaffer_agent::agent_type::AgentType;
-use gaffer_agent::{Inbox, Sender, inbox};
+use crate::roster::{Phase, Roster, State, Task};
+use gaffer_agent::Sender;
 use gaffer_model::Prices;
-use gaffer_protocol::event::AgentStarted;
 use gaffer_protocol::{
-    AgentId, AgentName, Block, CallId, Clock, End, Entropy, EventKind, EventSink, Origin,
-    SessionId, Waiting,
+    AgentId, AgentName, Clock, End, Entropy, EventKind, EventSink, MailId, SessionId, Waiting,
 };
-use gaffer_store::SessionFolder;
-use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use gaffer_store::{Book, SessionFolder};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
-use tokio::time::Instant;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,6 +23,7 @@ pub struct Crew(pub(crate) Arc<Shared>);
 pub struct CrewParts {
     pub session: SessionId,
     pub folder: SessionFolder,
+    pub book: Book,
     pub mode: String,
     pub version: String,
     /// The agent that talks with the user, and the way into its inbox.
@@ -73,47 +66,12 @@ pub(crate) struct Shared {
     events: Arc<dyn EventSink>,
     roster: Mutex<Roster>,
     places: Arc<Semaphore>,
-    tasks: TaskTracker,
+    pub(crate) tasks: TaskTracker,
     /// How much of the results has been told.
     pub(crate) told: Mutex<usize>,
-    messages: AtomicU64,
+    letters: AtomicU64,
     /// Ends what the session's own agent does right now.
     turn: Mutex<CancellationToken>,
-}
-
-/// What a worker is to do.
-#[derive(Debug, Clone)]
-pub struct Order {
-    pub description: String,
-    pub prompt: String,
-    pub kind: Arc<AgentType>,
-    pub name: Option<AgentName>,
-    pub model: Option<String>,
-    pub max_turns: Option<u32>,
-    pub parent: AgentId,
-    pub call: Option<CallId>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
-    pub id: AgentId,
-    pub name: AgentName,
-    pub transcript: PathBuf,
-    /// Its place among those that wait, if it has to.
-    pub place: Option<usize>,
-}
-
-/// Why no worker was started.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error(
-        "the name `{0}` is taken in this session; choose another, or continue that worker with SendMessage"
-    )]
-    NameTaken(AgentName),
-    #[error(
-        "workers of workers are limited to a depth of {0}: do it yourself, or report what is needed"
-    )]
-    TooDeep(u32),
 }
 
 /// How a stop went.
@@ -157,10 +115,14 @@ impl Shared {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The id of a message.
-    pub(crate) fn next_message(&self) -> String {
-        let number = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
-        format!("msg-{number}")
+    /// The number of the next letter.
+    pub(crate) fn next_letter(&self) -> MailId {
+        MailId(self.letters.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Letters up to this one have been written before.
+    pub(crate) fn count_letters_from(&self, last: u64) {
+        self.letters.fetch_max(last, Ordering::Relaxed);
     }
 }
 
@@ -177,7 +139,7 @@ impl Crew {
                 places: Arc::new(Semaphore::new(parts.limits.workers.max(1))),
                 tasks: TaskTracker::new(),
                 told: Mutex::default(),
-                messages: AtomicU64::default(),
+                letters: AtomicU64::default(),
                 turn: Mutex::default(),
                 parts,
             }
@@ -192,152 +154,6 @@ impl Crew {
 
     pub fn parts(&self) -> &CrewParts {
         &self.0.parts
-    }
-
-    /// Starts a worker, or lets it wait for a place. Its end will come by notification.
-    pub fn start(&self, order: Order) -> Result<Started, Refused> {
-        self.begin(order, None)
-    }
-
-    /// The same for somebody who waits for the end: then there is no notification, unless they
-    /// stop waiting.
-    pub fn start_waited(
-        &self,
-        order: Order,
-    ) -> Result<(Started, oneshot::Receiver<Report>), Refused> {
-        let (sender, receiver) = oneshot::channel();
-        let started = self.begin(order, Some(sender))?;
-        Ok((started, receiver))
-    }
-
-    fn begin(
-        &self,
-        order: Order,
-        waiter: Option<oneshot::Sender<Report>>,
-    ) -> Result<Started, Refused> {
-        let parts = &self.0.parts;
-        let (sender, inbox) = inbox();
-        let permit;
-        let (task, started, gone) = {
-            let mut roster = self.0.roster();
-            let depth = roster.get(order.parent).map_or(0, |task| task.depth) + 1;
-            if depth > parts.limits.depth {
-                return Err(Refused::TooDeep(parts.limits.depth));
-            }
-            let name = match order.name {
-                Some(name) if roster.has_name(&name) => return Err(Refused::NameTaken(name)),
-                Some(name) => name,
-                None => roster.next_name(&order.kind.name),
-            };
-            let mut id = AgentId::random(&*parts.entropy);
-            while id == parts.main || roster.has_id(id) {
-                id = AgentId::random(&*parts.entropy);
-            }
-            let (mut live, gone) = live(sender, waiter);
-            // Whoever finds a free place has it from here on.
-            permit = self.0.places.clone().try_acquire_owned().ok();
-            let queued = roster.live().filter(|(_, it)| it.phase == Phase::Queued);
-            let place = permit.is_none().then(|| queued.count() + 1);
-            if permit.is_some() {
-                live.phase = Phase::Running;
-                live.waiting = Waiting::Model;
-            }
-            let task = Task {
-                id,
-                name: name.clone(),
-                kind: order.kind.clone(),
-                description: order.description.clone(),
-                parent: order.parent,
-                depth,
-                model: order.model,
-                max_turns: order.max_turns.or(order.kind.max_turns),
-                transcript: parts.folder.transcript(id),
-                runs: 1,
-                spending: crate::Spending::default(),
-                state: State::Live(Box::new(live)),
-                unread: Vec::new(),
-                cwd: None,
-                seen: None,
-            };
-            let started = AgentStarted {
-                name: name.clone(),
-                agent_type: order.kind.name.clone(),
-                parent: Some(order.parent),
-                description: order.description,
-                call: order.call,
-                depth,
-            };
-            let answer = Started {
-                id,
-                name,
-                transcript: task.transcript.clone(),
-                place,
-            };
-            roster.add(task);
-            (started, answer, gone)
-        };
-        self.emit(started.id, EventKind::AgentStarted(Box::new(task)));
-        if let Some(place) = started.place {
-            self.emit(started.id, EventKind::Waiting(Waiting::Queue(place)));
-        }
-        let task = Block::from(Origin::Agent, order.prompt);
-        self.launch(started.id, Run::New(task), inbox, (permit, gone));
-        Ok(started)
-    }
-
-    /// Lets a run of a worker take its course, to an end that is told.
-    pub(crate) fn launch(
-        &self,
-        id: AgentId,
-        run: Run,
-        inbox: Inbox,
-        (permit, gone): (Option<OwnedSemaphorePermit>, watch::Sender<bool>),
-    ) {
-        let crew = self.clone();
-        self.0.tasks.spawn(async move {
-            let attended = AssertUnwindSafe(worker::attend(&crew, id, run, inbox, permit));
-            let ended = attended.catch_unwind().await;
-            let ended = ended.unwrap_or_else(|_| worker::Ended::crashed());
-            crew.finish(id, ended);
-            // Nobody may be waiting for it.
-            gone.send_replace(true);
-        });
-    }
-
-    /// Continues a worker that has ended, with these messages.
-    pub(crate) fn go_on(&self, id: AgentId, blocks: Vec<Block>) {
-        let (sender, inbox) = inbox();
-        let (mut live, gone) = live(sender, None);
-        let (permit, unread) = {
-            let mut roster = self.0.roster();
-            let Some(task) = roster.get_mut(id) else {
-                return;
-            };
-            if let Some(live) = task.live_mut() {
-                // Somebody else was faster.
-                match live.reads_mail() {
-                    true => blocks.into_iter().for_each(|block| {
-                        live.inbox.send(block);
-                    }),
-                    false => live.late.extend(blocks),
-                }
-                return;
-            }
-            let permit = self.0.places.clone().try_acquire_owned().ok();
-            if permit.is_some() {
-                live.phase = Phase::Running;
-                live.waiting = Waiting::Model;
-            }
-            task.state = State::Live(Box::new(live));
-            task.runs += 1;
-            (permit, std::mem::take(&mut task.unread))
-        };
-        self.emit(id, EventKind::Continued);
-        if permit.is_none() {
-            self.show_queue();
-        }
-        let blocks = unread.into_iter().chain(blocks).collect();
-        self.launch(id, Run::More(blocks), inbox, (permit, gone));
     }
 
     /// Stops a worker; answers when it is gone, and all that it started.
@@ -454,25 +270,4 @@ impl Crew {
             self.emit(id, EventKind::Waiting(Waiting::Queue(place + 1)));
         }
     }
-}
-
-/// The state of a worker that is about to begin.
-fn live(inbox: Sender, waiter: Option<oneshot::Sender<Report>>) -> (Live, watch::Sender<bool>) {
-    let (gone, is_gone) = watch::channel(false);
-    let now = Instant::now();
-    let live = Live {
-        inbox,
-        stop: CancellationToken::new(),
-        stopped: None,
-        phase: Phase::Queued,
-        place: None,
-        waiter,
-        late: Vec::new(),
-        gone: is_gone,
-        since: now,
-        heard: now,
-        waiting: Waiting::Queue(1),
-        last_tool: None,
-    };
-    (live, gone)
 }

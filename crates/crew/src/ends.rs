@@ -2,13 +2,15 @@
 //! it once.
 
 use crate::crew::{Crew, Shared};
+use crate::notes::Notes;
 use crate::report::Report;
 use crate::roster::{Phase, Roster, State};
 use crate::worker;
 use gaffer_agent::Sender;
 use gaffer_protocol::event::AgentEnded;
-use gaffer_protocol::{AgentId, Block, End, EventKind, Origin};
-use std::path::Path;
+use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Origin};
+use gaffer_store::book::{Change, Letter, Step};
+use std::fs::File;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl Shared {
@@ -17,29 +19,88 @@ impl Shared {
     }
 }
 
+/// A run whose account is closed.
+struct Closed {
+    report: Report,
+    /// Which run of its task it was.
+    run: u32,
+    event: AgentEnded,
+    heard: Vec<MailId>,
+    /// Letters that wait for its next run.
+    held: Vec<MailId>,
+    notes: String,
+    record: Option<File>,
+}
+
 impl Crew {
-    /// Ends a run: the state changes and the end is told in one step.
-    pub(crate) fn finish(&self, id: AgentId, ended: worker::Ended) {
+    /// Ends a run: in the book its end and the letter that tells it are one step. Only then do
+    /// others see it.
+    pub(crate) async fn finish(&self, id: AgentId, ended: worker::Ended) {
         let parts = &self.0.parts;
-        let Some((mut report, run, event)) = self.close(id, ended) else {
+        let Some(closed) = self.close(id, ended) else {
             return;
         };
-        self.emit(id, EventKind::AgentEnded(Box::new(event)));
-        let file = parts.folder.result(id, run);
-        let is_long = report.result.len() > parts.limits.result.min(self.room());
-        if is_long && let Err(why) = std::fs::write(&file, &report.result) {
+        let Closed {
+            mut report, event, ..
+        } = closed;
+        let file = parts.folder.result(id, closed.run);
+        let room = parts.limits.result.min(self.room());
+        if report.result.len() > room
+            && let Err(why) = std::fs::write(&file, &report.result)
+        {
             // The coordinator is told as much as fits, and that the rest is not there.
             let note = format!("\n[The whole could not be kept: {why}]");
             report.result.push_str(&note);
         }
-        let late = self.tell(id, report, &file);
+        let told = report.notification(room, &file);
+        let size = told.result.as_ref().map_or(0, String::len);
+        *self.0.told() += size;
+        let letter = self.0.next_letter();
+        let block = Block::from(Origin::TaskNotification, told.render()).by_mail(letter);
+        let step = Step::synced(vec![
+            Change::End {
+                task: id,
+                end: report.end.clone(),
+                notes: closed.notes,
+            },
+            Change::Heard(closed.heard),
+            Change::Hold(closed.held),
+            Change::Settled(id),
+            Change::Send(Letter {
+                id: letter,
+                to: self.reader_above(id),
+                about: Some(id),
+                block: block.clone(),
+                is_held: false,
+            }),
+        ]);
+        let step = match closed.record {
+            Some(record) => step.after(record),
+            None => step,
+        };
+        if let Err(why) = parts.book.write(step).await {
+            // It is told all the same; only a crash could lose it now.
+            let word = format!("the end of {} could not be taken down: {why}", report.name);
+            self.emit(parts.main, EventKind::Notice(word));
+        }
+        self.emit(id, EventKind::AgentEnded(Box::new(event)));
+        report.letter = Some(letter);
+        let (is_notified, late) = self.tell(id, report, block);
+        match is_notified {
+            true => self.emit(id, EventKind::Notified(Arc::new(told))),
+            // Whoever waited has it whole.
+            false => {
+                let mut sum = self.0.told();
+                *sum = sum.saturating_sub(size);
+            }
+        }
         if !late.is_empty() {
-            self.go_on(id, late);
+            self.go_on(id, late).await;
         }
     }
 
-    /// Closes the account of a run. Answers with what is to be told of it, and its number.
-    fn close(&self, id: AgentId, ended: worker::Ended) -> Option<(Report, u32, AgentEnded)> {
+    /// Closes the account of a run.
+    fn close(&self, id: AgentId, ended: worker::Ended) -> Option<Closed> {
         let mut roster = self.0.roster();
         let task = roster.get_mut(id)?;
         let live = task.live_mut()?;
@@ -53,6 +114,7 @@ impl Crew {
         task.seen = ended.seen;
         let is_news = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::TaskNotification));
         let (news, unread): (Vec<Block>, _) = ended.unread.into_iter().partition(is_news);
+        let held = unread.iter().filter_map(Block::mail).collect();
         let unread_count = unread.len();
         task.unread = unread;
         let parent = task.parent;
@@ -71,6 +133,7 @@ impl Crew {
             denials: ended.denials.iter().map(ToString::to_string).collect(),
             left_running: ended.left_running,
             unread: unread_count,
+            letter: None,
         };
         let event = AgentEnded {
             end,
@@ -84,7 +147,15 @@ impl Crew {
             stop: ended.stop,
             denials: ended.denials,
         };
-        let run = task.runs;
+        let closed = Closed {
+            report,
+            run: task.runs,
+            event,
+            heard: ended.heard,
+            held,
+            notes: Notes::of(task).text(),
+            record: ended.record,
+        };
         // Ends of its own workers that it did not come to read are news for the one above it.
         if !news.is_empty() {
             let above = self.way_to(&roster, parent);
@@ -92,42 +163,39 @@ impl Crew {
                 above.send(block);
             }
         }
-        Some((report, run, event))
+        Some(closed)
     }
 
     /// Tells whoever is to hear of a task's end, and marks it as ended, in one step: nobody can
-    /// see the one without the other. Answers with messages that came too late for this run.
-    fn tell(&self, id: AgentId, report: Report, file: &Path) -> Vec<Block> {
+    /// see the one without the other. Answers whether it was told by a notification, and with
+    /// messages that came too late for this run.
+    fn tell(&self, id: AgentId, report: Report, block: Block) -> (bool, Vec<Block>) {
         let parts = &self.0.parts;
-        let (notified, late) = {
-            let mut roster = self.0.roster();
-            let Some(task) = roster.get_mut(id) else {
-                return Vec::new();
-            };
-            let end = report.end.clone();
-            let before = std::mem::replace(&mut task.state, State::Ended(end));
-            let (waiter, late) = match before {
-                State::Live(live) => (live.waiter, live.late),
-                State::Ended(_) => (None, Vec::new()),
-            };
-            let report = match waiter {
-                Some(waiter) => match waiter.send(report) {
-                    Ok(()) => return late,
-                    Err(report) => report,
-                },
-                None => report,
-            };
-            let room = parts.limits.result.min(self.room());
-            let notification = report.notification(room, file);
-            *self.0.told() += notification.result.as_ref().map_or(0, String::len);
-            let parent = roster.get(id).map_or(parts.main, |task| task.parent);
-            let text = notification.render();
-            let block = Block::from(Origin::TaskNotification, text);
-            self.way_to(&roster, parent).send(block);
-            (notification, late)
+        let mut roster = self.0.roster();
+        let Some(task) = roster.get_mut(id) else {
+            return (false, Vec::new());
         };
-        self.emit(id, EventKind::Notified(Arc::new(notified)));
-        late
+        let end = report.end.clone();
+        let before = std::mem::replace(&mut task.state, State::Ended(end));
+        let (waiter, late) = match before {
+            State::Live(live) => (live.waiter, live.late),
+            State::Ended(_) => (None, Vec::new()),
+        };
+        if let Some(waiter) = waiter
+            && waiter.send(report).is_ok()
+        {
+            return (false, late);
+        }
+        let parent = roster.get(id).map_or(parts.main, |task| task.parent);
+        self.way_to(&roster, parent).send(block);
+        (true, late)
+    }
+
+    /// Who is to read of the end of a task, as the book has it. Should that agent end first, the
+    /// one above it reads it.
+    fn reader_above(&self, id: AgentId) -> AgentId {
+        let roster = self.0.roster();
+        roster.get(id).map_or(self.0.parts.main, |task| task.parent)
     }
 
     /// The inbox of an agent, or of the nearest one above it that still runs.

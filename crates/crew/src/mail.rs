@@ -1,9 +1,12 @@
 //! Messages to workers: who is meant, and what becomes of the message.
 
 use crate::crew::Crew;
-use crate::roster::{Roster, State};
+use crate::roster::{Roster, State, Task};
 use gaffer_protocol::tags::escape;
-use gaffer_protocol::{AgentId, AgentName, Block, Origin};
+use gaffer_protocol::{AgentId, AgentName, Block, CallId, MailId, Origin};
+use gaffer_store::book::{Change, Letter, Step};
+use std::fmt;
+use tokio::sync::oneshot;
 
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +18,7 @@ pub enum Sender {
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// Of the message.
-    pub id: String,
+    pub id: MailId,
     pub to: AgentId,
     pub name: AgentName,
     pub fate: Fate,
@@ -28,6 +30,19 @@ pub enum Fate {
     Queued,
     /// It had ended, and goes on with the message.
     Resumed,
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, to, name, fate } = self;
+        match fate {
+            Fate::Queued => write!(
+                f,
+                "{id}: queued for {name} ({to}), which reads it at its next step"
+            ),
+            Fate::Resumed => write!(f, "{id}: {name} ({to}) goes on with it"),
+        }
+    }
 }
 
 /// Why a message was not sent.
@@ -43,6 +58,8 @@ pub enum MailError {
     Oneself,
     #[error("{0} cannot be continued: workers of its type answer once. Start a fresh one")]
     OneShot(AgentName),
+    #[error("the session could not take it down: {0}")]
+    NotKept(String),
     #[error("the user stopped {0}; only the user can let it go on")]
     StoppedByUser(AgentName),
 }
@@ -56,7 +73,23 @@ fn listed(there: &[String]) -> String {
 
 impl Crew {
     /// Sends a message to a worker by its id or name, or to all that run.
-    pub fn send(&self, from: Sender, to: &str, text: &str) -> Result<Vec<Receipt>, MailError> {
+    pub async fn send(
+        &self,
+        from: Sender,
+        to: &str,
+        text: &str,
+    ) -> Result<Vec<Receipt>, MailError> {
+        self.send_by(from, to, text, None).await
+    }
+
+    /// The same for a call of an agent, which has then taken effect.
+    pub(crate) async fn send_by(
+        &self,
+        from: Sender,
+        to: &str,
+        text: &str,
+        call: Option<(AgentId, CallId)>,
+    ) -> Result<Vec<Receipt>, MailError> {
         let to = to.trim();
         if to.starts_with("uds:") {
             return Err(MailError::Elsewhere("uds:"));
@@ -65,30 +98,97 @@ impl Crew {
             return Err(MailError::Elsewhere("bridge:"));
         }
         let block = self.letter(from, text);
-        let message = self.0.next_message();
+        let receipts = self.address(from, to)?;
+        let crew = self.clone();
+        let (answer, answered) = oneshot::channel();
+        // Once it is in the book it is delivered, even if nobody waits for the receipt.
+        self.0.tasks.spawn(async move {
+            drop(answer.send(crew.post(from, receipts, block, call).await));
+        });
+        let lost = || Err(MailError::NotKept("the session is over".to_owned()));
+        answered.await.unwrap_or_else(|_| lost())
+    }
+
+    /// Everybody who gets it, and what will become of it as things stand.
+    fn address(&self, from: Sender, to: &str) -> Result<Vec<Receipt>, MailError> {
+        let roster = self.0.roster();
         let mut receipts = Vec::new();
-        let mut resumed = Vec::new();
-        {
-            let mut roster = self.0.roster();
-            let mut refused = None;
-            for id in addressees(&roster, from, to)? {
-                match deliver(&mut roster, from, id, &block, &message) {
-                    Ok((receipt, resumes)) => {
-                        receipts.push(receipt);
-                        resumed.extend(resumes.then_some(id));
-                    }
-                    // One of many who cannot hear it keeps it from nobody else.
-                    Err(why) => refused = Some(why),
+        let mut refused = None;
+        for task in addressees(&roster, from, to)? {
+            match fate(task, from) {
+                Ok(fate) => receipts.push(Receipt {
+                    id: self.0.next_letter(),
+                    to: task.id,
+                    name: task.name.clone(),
+                    fate,
+                }),
+                // One of many who cannot hear it keeps it from nobody else.
+                Err(why) => refused = Some(why),
+            }
+        }
+        match refused.filter(|_| receipts.is_empty()) {
+            Some(why) => Err(why),
+            None => Ok(receipts),
+        }
+    }
+
+    /// Takes a message down and delivers it.
+    async fn post(
+        &self,
+        from: Sender,
+        mut receipts: Vec<Receipt>,
+        block: Block,
+        call: Option<(AgentId, CallId)>,
+    ) -> Result<Vec<Receipt>, MailError> {
+        let letter = |receipt: &Receipt| {
+            Change::Send(Letter {
+                id: receipt.id,
+                to: receipt.to,
+                about: None,
+                block: block.clone().by_mail(receipt.id),
+                is_held: false,
+            })
+        };
+        let mut changes: Vec<Change> = receipts.iter().map(letter).collect();
+        if let Some((agent, call)) = call {
+            let lines: Vec<String> = receipts.iter().map(ToString::to_string).collect();
+            let answer = lines.join("\n");
+            changes.push(Change::Answered {
+                agent,
+                call,
+                answer,
+            });
+        }
+        let written = self.0.parts.book.write(Step::synced(changes)).await;
+        written.map_err(|why| MailError::NotKept(why.to_string()))?;
+        for receipt in &mut receipts {
+            let block = block.clone().by_mail(receipt.id);
+            // Whatever it did meanwhile: what it does now counts.
+            match self.deliver(from, receipt.to, &block) {
+                Ok(Fate::Queued) => receipt.fate = Fate::Queued,
+                Ok(Fate::Resumed) => {
+                    receipt.fate = Fate::Resumed;
+                    self.go_on(receipt.to, vec![block]).await;
+                }
+                Err(why) => {
+                    let gone = Step::written(vec![Change::Heard(vec![receipt.id])]);
+                    drop(self.0.parts.book.write(gone).await);
+                    return Err(why);
                 }
             }
-            if let Some(why) = refused.filter(|_| receipts.is_empty()) {
-                return Err(why);
-            }
-        }
-        for id in resumed {
-            self.go_on(id, vec![block.clone()]);
         }
         Ok(receipts)
+    }
+
+    /// Puts a message where its reader finds it, if it reads; else it must be woken with it.
+    fn deliver(&self, from: Sender, id: AgentId, block: &Block) -> Result<Fate, MailError> {
+        let roster = self.0.roster();
+        let task = roster.get(id).ok_or(MailError::Nobody)?;
+        let fate = fate(task, from)?;
+        if let (Fate::Queued, Some(live)) = (fate, task.live()) {
+            live.inbox.send(block.clone());
+        }
+        Ok(fate)
     }
 
     /// A message as its reader sees it. Who wrote it stands around it, not in it.
@@ -107,19 +207,19 @@ impl Crew {
     }
 }
 
-fn addressees(roster: &Roster, from: Sender, to: &str) -> Result<Vec<AgentId>, MailError> {
-    let is_sender = |id: AgentId| from == Sender::Agent(id);
+fn addressees<'a>(roster: &'a Roster, from: Sender, to: &str) -> Result<Vec<&'a Task>, MailError> {
+    let is_sender = |task: &Task| from == Sender::Agent(task.id);
     if to == "*" {
-        let all = roster.live().map(|(task, _)| task.id);
-        let all: Vec<AgentId> = all.filter(|id| !is_sender(*id)).collect();
+        let all = roster.live().map(|(task, _)| task);
+        let all: Vec<&Task> = all.filter(|task| !is_sender(task)).collect();
         return match all.is_empty() {
             true => Err(MailError::Nobody),
             false => Ok(all),
         };
     }
     match roster.find(to) {
-        Some(task) if is_sender(task.id) => Err(MailError::Oneself),
-        Some(task) => Ok(vec![task.id]),
+        Some(task) if is_sender(task) => Err(MailError::Oneself),
+        Some(task) => Ok(vec![task]),
         None if to == AgentName::main().to_string() => Err(MailError::Oneself),
         None => Err(MailError::Unknown {
             to: to.chars().take(100).collect(),
@@ -131,40 +231,15 @@ fn addressees(roster: &Roster, from: Sender, to: &str) -> Result<Vec<AgentId>, M
     }
 }
 
-/// Puts a message where its reader finds it; whether the reader must be woken.
-fn deliver(
-    roster: &mut Roster,
-    from: Sender,
-    id: AgentId,
-    block: &Block,
-    message: &str,
-) -> Result<(Receipt, bool), MailError> {
-    let unknown = || MailError::Unknown {
-        to: id.to_string(),
-        there: Vec::new(),
-    };
-    let task = roster.get_mut(id).ok_or_else(unknown)?;
-    let name = task.name.clone();
-    let is_one_shot = task.kind.is_one_shot;
-    let receipt = |fate| Receipt {
-        id: message.to_owned(),
-        to: id,
-        name,
-        fate,
-    };
-    match &mut task.state {
-        State::Live(live) if live.reads_mail() => {
-            live.inbox.send(block.clone());
-            Ok((receipt(Fate::Queued), false))
-        }
-        _ if is_one_shot => Err(MailError::OneShot(task.name.clone())),
+/// What becomes of a message to a worker as it is now.
+fn fate(task: &Task, from: Sender) -> Result<Fate, MailError> {
+    match &task.state {
+        State::Live(live) if live.reads_mail() => Ok(Fate::Queued),
+        _ if task.kind.is_one_shot => Err(MailError::OneShot(task.name.clone())),
         state if from != Sender::Human && state.is_stopped_by_user() => {
             Err(MailError::StoppedByUser(task.name.clone()))
         }
-        State::Live(live) => {
-            live.late.push(block.clone());
-            Ok((receipt(Fate::Resumed), false))
-        }
-        State::Ended(_) => Ok((receipt(Fate::Resumed), true)),
+        // One that is about to end goes on with it, once it has ended.
+        State::Live(_) | State::Ended(_) => Ok(Fate::Resumed),
     }
 }

@@ -1,7 +1,7 @@
 //! What is told of a task's end, and how much of it.
 
 use gaffer_protocol::notification::Spent;
-use gaffer_protocol::{AgentId, AgentName, End, Notification, Status};
+use gaffer_protocol::{AgentId, AgentName, End, MailId, Notification, Status};
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub struct Report {
     pub left_running: Vec<String>,
     /// Messages that it has not read; it will when it is continued.
     pub unread: usize,
+    /// The letter that tells the same.
+    pub letter: Option<MailId>,
 }
 
 impl Report {

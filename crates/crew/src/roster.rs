@@ -4,7 +4,9 @@ use crate::report::Report;
 use gaffer_agent::Sender;
 use gaffer_agent::agent_type::AgentType;
 use gaffer_protocol::{AgentId, AgentName, Block, Cost, End, EventKind, Usage, Waiting};
+use gaffer_store::book;
 use gaffer_tools::Seen;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,7 +105,7 @@ pub(crate) enum Phase {
 }
 
 /// What an agent has used up, by the model that answered.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
     pub by_model: BTreeMap<String, (Usage, Cost)>,
     pub turns: u32,
@@ -184,6 +186,14 @@ impl Roster {
         self.tasks.insert(task.id, task);
     }
 
+    /// Takes back one that never began.
+    pub(crate) fn remove(&mut self, id: AgentId) {
+        if let Some(task) = self.tasks.remove(&id) {
+            self.names.remove(&task.name);
+            self.order.retain(|other| *other != id);
+        }
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Task> {
         self.order.iter().filter_map(|id| self.tasks.get(id))
     }
@@ -215,6 +225,31 @@ impl Roster {
 }
 
 impl Task {
+    pub(crate) fn new(
+        task: &book::Task,
+        kind: Arc<AgentType>,
+        transcript: PathBuf,
+        state: State,
+    ) -> Self {
+        Self {
+            id: task.id,
+            name: task.name.clone(),
+            kind,
+            description: task.description.clone(),
+            parent: task.parent,
+            depth: task.depth,
+            model: task.model.clone(),
+            max_turns: task.max_turns,
+            transcript,
+            runs: 1,
+            spending: Spending::default(),
+            state,
+            unread: Vec::new(),
+            cwd: None,
+            seen: None,
+        }
+    }
+
     pub(crate) fn live(&self) -> Option<&Live> {
         match &self.state {
             State::Live(live) => Some(live),

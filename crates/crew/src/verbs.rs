@@ -28,8 +28,8 @@ impl Crew {
 
     /// Steers an agent: a message of the user's, heard at its next step. One that has ended goes
     /// on with it.
-    pub fn steer(&self, to: &str, text: &str) -> Result<Vec<Receipt>, MailError> {
-        self.send(Sender::Human, to, text)
+    pub async fn steer(&self, to: &str, text: &str) -> Result<Vec<Receipt>, MailError> {
+        self.send(Sender::Human, to, text).await
     }
 
     /// Lets a worker wind down: it is told to report what it has, and ended when the time is up.

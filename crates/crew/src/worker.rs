@@ -8,10 +8,11 @@ use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
 use gaffer_model::Conversation;
 use gaffer_protocol::event::Denied;
-use gaffer_protocol::{AgentId, AgentName, Block, End, Origin, StopReason, Waiting};
+use gaffer_protocol::{AgentId, AgentName, Block, End, MailId, Origin, StopReason, Waiting};
 use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::Moment;
 use gaffer_tools::{Context, Seen};
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,20 +23,20 @@ use tokio_util::sync::CancellationToken;
 /// What an ended worker knows of more files than these is forgotten: it must read them again.
 const MOST_SEEN: usize = 100;
 
-/// What a run begins with.
+/// What a run begins with: messages.
 #[derive(Debug)]
 pub(crate) enum Run {
-    /// A new worker with its task.
-    New(Block),
-    /// One that is continued, with messages.
-    More(Vec<Block>),
+    /// A new worker, with its task.
+    Begins(Vec<Block>),
+    Continues(Vec<Block>),
+    /// One that cannot go on, and why.
+    Fails(String, Vec<Block>),
 }
 
 impl Run {
     fn into_blocks(self) -> Vec<Block> {
         match self {
-            Self::New(task) => vec![task],
-            Self::More(blocks) => blocks,
+            Self::Begins(blocks) | Self::Continues(blocks) | Self::Fails(_, blocks) => blocks,
         }
     }
 }
@@ -54,6 +55,10 @@ pub(crate) struct Ended {
     pub(crate) left_running: Vec<String>,
     /// What it was sent and has not read.
     pub(crate) unread: Vec<Block>,
+    /// The letters that it has read.
+    pub(crate) heard: Vec<MailId>,
+    /// What must be on the disk before its end is.
+    pub(crate) record: Option<File>,
 }
 
 impl Ended {
@@ -69,6 +74,8 @@ impl Ended {
             denials: Vec::new(),
             left_running: Vec::new(),
             unread: Vec::new(),
+            heard: Vec::new(),
+            record: None,
         }
     }
 
@@ -115,6 +122,10 @@ pub(crate) async fn attend(
     let Some(known) = known(crew, id) else {
         return Ended::crashed();
     };
+    if let Run::Fails(why, _) = &run {
+        let end = End::Crashed(why.clone());
+        return Ended::before_it_began(end, run, inbox);
+    }
     let place = match place {
         Some(place) => Some(place),
         None => tokio::select! {
@@ -206,7 +217,7 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     let path = known.transcript.clone();
     let opened = |why: std::io::Error| format!("cannot open {}: {why}", path.display());
     let mut transcript = Transcript::create(path.clone()).map_err(opened)?;
-    let mut is_new = matches!(run, Run::New(_));
+    let mut is_new = matches!(run, Run::Begins(_));
     if !is_new {
         let read = tokio::task::spawn_blocking({
             let path = path.clone();
@@ -312,6 +323,7 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
     let left_running = alive.iter().map(|entry| entry.label.clone()).collect();
     let ended_jobs = context.jobs.end_all().await;
     let unread = agent.take_unread();
+    let heard = agent.take_heard();
     let Outcome {
         end,
         mut result,
@@ -333,6 +345,8 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
         denials: denials(context),
         left_running,
         unread,
+        heard,
+        record: agent.transcript().file().ok(),
     }
 }
 

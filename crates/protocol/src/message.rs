@@ -81,6 +81,7 @@ impl Block {
     pub fn mail(&self) -> Option<MailId> {
         match self {
             Self::Text(text) => text.mail,
+            Self::ToolResult(result) => result.mail,
             _ => None,
         }
     }
@@ -182,6 +183,9 @@ pub struct ToolResult {
     pub parts: Vec<ResultPart>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// The letter that says the same: with this result it is heard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<MailId>,
 }
 
 impl ToolResult {

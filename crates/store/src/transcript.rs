@@ -81,6 +81,11 @@ impl Transcript {
         &self.path
     }
 
+    /// The file, for whoever has to see it on the disk itself.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Appends one record in one write: when this returns, a killed process has not lost it.
     pub fn append(&mut self, record: &Record) -> io::Result<()> {
         self.buffer.clear();
@@ -207,6 +212,7 @@ impl Fold {
                 }
             }
             Entry::Result(result) => {
+                self.heard.extend(result.mail);
                 let waits =
                     |(id, done): &&mut (String, Option<_>)| *id == result.call && done.is_none();
                 if let Some((_, done)) = self.open.iter_mut().find(waits) {
@@ -247,6 +253,7 @@ pub fn interrupted(call: String) -> ToolResult {
         call,
         parts: vec![ResultPart::Text(NO_RESULT.to_owned())],
         is_error: true,
+        mail: None,
     }
 }
 
@@ -270,6 +277,7 @@ mod tests {
             call: id.into(),
             parts: vec![ResultPart::Text(format!("result of {id}"))],
             is_error: false,
+            mail: None,
         }))
     }
 

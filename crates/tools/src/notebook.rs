@@ -41,6 +41,7 @@ pub(crate) fn render(bytes: &[u8]) -> Result<Output, String> {
     Ok(Output {
         parts,
         is_error: false,
+        mail: None,
     })
 }
 

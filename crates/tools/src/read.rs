@@ -156,6 +156,7 @@ fn image(media_type: &str, bytes: &[u8], context: &Context) -> Result<Output, St
     Ok(Output {
         parts: vec![ResultPart::Image(image)],
         is_error: false,
+        mail: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use futures_util::future::BoxFuture;
 use gaffer_protocol::message::ToolInput;
-use gaffer_protocol::{CallId, Json, ResultPart, ToolSpec};
+use gaffer_protocol::{CallId, Json, MailId, ResultPart, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub enum Access {
 pub struct Output {
     pub parts: Vec<ResultPart>,
     pub is_error: bool,
+    /// The letter that says the same, which is heard with this.
+    pub mail: Option<MailId>,
 }
 
 impl Output {
@@ -29,6 +31,7 @@ impl Output {
         Self {
             parts: vec![ResultPart::Text(text.into())],
             is_error: false,
+            mail: None,
         }
     }
 

@@ -189,6 +189,7 @@ fn hostile_text_reaches_no_terminal() {
         call: "c".to_owned(),
         parts: vec![ResultPart::Text(nasty.to_owned())],
         is_error: true,
+        mail: None,
     };
     let said = fold(
         &mut board,

@@ -1,7 +1,8 @@
 //! Agent: starts a worker.
 
-use crate::crew::{Crew, Order, Started};
+use crate::crew::Crew;
 use crate::report::Report;
+use crate::start::{Order, Started};
 use gaffer_agent::AgentType;
 use gaffer_protocol::{AgentId, AgentName, CallId, End};
 use gaffer_tools::{Access, Context, Output, Run};
@@ -98,9 +99,13 @@ impl Run for CoordinatorAgent {
                 max_turns: input.max_turns,
             },
         );
-        match order.and_then(|order| self.0.crew.start(order).map_err(|why| why.to_string())) {
-            Ok(started) => Output::text(launched(&started)),
-            Err(why) => refused(&why),
+        let order = match order {
+            Ok(order) => order,
+            Err(why) => return refused(&why),
+        };
+        match self.0.crew.start(order).await {
+            Ok(started) => Output::text(started.answer()),
+            Err(why) => refused(&why.to_string()),
         }
     }
 }
@@ -134,12 +139,12 @@ impl Run for NormalAgent {
         let background = input.run_in_background.unwrap_or(order.kind.background);
         let crew = &self.0.crew;
         if background {
-            return match crew.start(order) {
-                Ok(started) => Output::text(launched(&started)),
+            return match crew.start(order).await {
+                Ok(started) => Output::text(started.answer()),
                 Err(why) => refused(&why.to_string()),
             };
         }
-        match crew.start_waited(order) {
+        match crew.start_waited(order).await {
             Ok((started, waited)) => {
                 let waiting = wait(crew, &started, waited);
                 crew.apart(self.0.caller, waiting).await
@@ -160,7 +165,7 @@ async fn wait(crew: &Crew, started: &Started, mut waited: Waited) -> Output {
         None => Output::text(format!(
             "It takes longer than {} s and goes on in the background. {}",
             PATIENCE.as_secs(),
-            launched(started)
+            started.answer()
         )),
     }
 }
@@ -224,21 +229,6 @@ fn refused(why: &str) -> Output {
     Output::error(format!("No worker was started: {why}."))
 }
 
-fn launched(started: &Started) -> String {
-    let place = match started.place {
-        None => String::new(),
-        Some(place) => format!(
-            "\nAll places are taken: it is number {place} in the queue and begins by itself."
-        ),
-    };
-    format!(
-        "task_id: {}\nname: {}\ntranscript: {}{place}",
-        started.id,
-        started.name,
-        started.transcript.display()
-    )
-}
-
 /// The end of a worker that was waited for.
 fn reported(report: &Report) -> Output {
     let continues = match report.is_open {
@@ -248,7 +238,7 @@ fn reported(report: &Report) -> Output {
         ),
         false => String::new(),
     };
-    match (&report.end, report.result.trim()) {
+    let output = match (&report.end, report.result.trim()) {
         (End::Done, text) => Output::text(format!("{text}{continues}")),
         (end, "") => Output::error(format!(
             "The worker ended without a word: {end}.{continues}"
@@ -256,5 +246,9 @@ fn reported(report: &Report) -> Output {
         (end, text) => Output::error(format!(
             "The worker did not finish: {end}. Its last words:\n{text}{continues}"
         )),
+    };
+    Output {
+        mail: report.letter,
+        ..output
     }
 }

@@ -1,9 +1,9 @@
 //! SendMessage: gives a worker more to do.
 
 use crate::crew::Crew;
-use crate::mail::{Fate, Receipt, Sender};
-use gaffer_protocol::AgentId;
+use crate::mail::Sender;
 use gaffer_protocol::mail::Mail;
+use gaffer_protocol::{AgentId, CallId};
 use gaffer_tools::{Access, Context, Output, Run};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,7 +35,11 @@ impl Run for SendMessage {
     const ACCESS: Access = Access::Writes;
     type Input = SendMessageInput;
 
-    async fn run(&self, input: SendMessageInput, _: &Context) -> Output {
+    async fn run(&self, input: SendMessageInput, context: &Context) -> Output {
+        self.run_as(&CallId::default(), input, context).await
+    }
+
+    async fn run_as(&self, call: &CallId, input: SendMessageInput, _: &Context) -> Output {
         let text = match input.message {
             Mail::Text(text) if text.trim().is_empty() => {
                 return Output::error("Nothing was sent: the message is empty.");
@@ -53,20 +57,14 @@ impl Run for SendMessage {
                 );
             }
         };
-        match self.crew.send(Sender::Agent(self.caller), &input.to, &text) {
+        let from = Sender::Agent(self.caller);
+        let call = (!call.is_empty()).then(|| (self.caller, call.clone()));
+        match self.crew.send_by(from, &input.to, &text, call).await {
             Ok(receipts) => {
-                let lines: Vec<String> = receipts.iter().map(line).collect();
+                let lines: Vec<String> = receipts.iter().map(ToString::to_string).collect();
                 Output::text(lines.join("\n"))
             }
             Err(why) => Output::error(format!("Nothing was sent: {why}.")),
         }
-    }
-}
-
-fn line(receipt: &Receipt) -> String {
-    let Receipt { id, to, name, fate } = receipt;
-    match fate {
-        Fate::Queued => format!("{id}: queued for {name} ({to}), which reads it at its next step"),
-        Fate::Resumed => format!("{id}: {name} ({to}) goes on with it"),
     }
 }

@@ -173,6 +173,11 @@ impl Inner {
         let commit = |connection: &mut Option<Connection>| {
             let connection = self.opened(connection)?;
             let is_synced = steps.clone().any(|step| step.is_synced);
+            for file in steps.clone().flat_map(|step| &step.files) {
+                // After the first of them most systems have little left to do for the others.
+                file.sync_data()
+                    .map_err(|why| rusqlite::Error::ToSqlConversionFailure(why.into()))?;
+            }
             let level = if is_synced { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", level)?;
             let transaction =

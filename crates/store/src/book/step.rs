@@ -3,6 +3,7 @@
 use gaffer_protocol::{AgentId, AgentName, Block, CallId, End, MailId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 
 /// What never changes about a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +67,8 @@ pub enum Change {
 pub struct Step {
     pub(super) changes: Vec<Change>,
     pub(super) is_synced: bool,
+    /// What the step relies on: on the disk before the step is.
+    pub(super) files: Vec<File>,
 }
 
 impl Step {
@@ -74,6 +77,7 @@ impl Step {
         Self {
             changes,
             is_synced: false,
+            files: Vec::new(),
         }
     }
 
@@ -82,7 +86,14 @@ impl Step {
         Self {
             changes,
             is_synced: true,
+            files: Vec::new(),
         }
+    }
+
+    /// The same, on the disk only after this file is.
+    pub fn after(mut self, file: File) -> Self {
+        self.files.push(file);
+        self
     }
 }
 

@@ -1,0 +1,32 @@
+//! What the crew wants to know again of a task that has ended, as the book keeps it.
+
+use crate::roster::{Spending, Task};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Notes {
+    /// Where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) spending: Spending,
+}
+
+impl Notes {
+    pub(crate) fn of(task: &Task) -> Self {
+        Self {
+            cwd: task.cwd.clone(),
+            spending: task.spending.clone(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What cannot be understood is as good as nothing.
+    pub(crate) fn parse(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+}

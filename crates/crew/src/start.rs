@@ -1,0 +1,344 @@
+//! How workers begin: a place or the queue, a line in the book, and then the run.
+
+use crate::crew::Crew;
+use crate::report::Report;
+use crate::roster::{Live, Phase, State, Task};
+use crate::worker::{self, Run};
+use futures_util::future::FutureExt;
+use gaffer_agent::agent_type::AgentType;
+use gaffer_agent::{Inbox, Sender, inbox};
+use gaffer_protocol::event::AgentStarted;
+use gaffer_protocol::{AgentId, AgentName, Block, CallId, EventKind, Origin, Waiting};
+use gaffer_store::book::{self, Change, Letter, Step};
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What a worker is to do.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub description: String,
+    pub prompt: String,
+    pub kind: Arc<AgentType>,
+    pub name: Option<AgentName>,
+    pub model: Option<String>,
+    pub max_turns: Option<u32>,
+    pub parent: AgentId,
+    pub call: Option<CallId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    pub id: AgentId,
+    pub name: AgentName,
+    pub transcript: PathBuf,
+    /// Its place among those that wait, if it has to.
+    pub place: Option<usize>,
+}
+
+impl Started {
+    /// What its starter is told.
+    pub fn answer(&self) -> String {
+        let place = match self.place {
+            None => String::new(),
+            Some(place) => format!(
+                "\nAll places are taken: it is number {place} in the queue and begins by itself."
+            ),
+        };
+        format!(
+            "task_id: {}\nname: {}\ntranscript: {}{place}",
+            self.id,
+            self.name,
+            self.transcript.display()
+        )
+    }
+}
+
+/// Why no worker was started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "the name `{0}` is taken in this session; choose another, or continue that worker with SendMessage"
+    )]
+    NameTaken(AgentName),
+    #[error(
+        "workers of workers are limited to a depth of {0}: do it yourself, or report what is needed"
+    )]
+    TooDeep(u32),
+    #[error("the session could not take it down: {0}")]
+    NotKept(String),
+}
+
+/// A worker that is in the roster and not yet in the book.
+struct Reserved {
+    started: Started,
+    task: book::Task,
+    call: Option<CallId>,
+    prompt: Block,
+    inbox: Inbox,
+    permit: Option<OwnedSemaphorePermit>,
+    gone: watch::Sender<bool>,
+    is_waited: bool,
+}
+
+/// One that is about to go on.
+struct Woken {
+    inbox: Inbox,
+    permit: Option<OwnedSemaphorePermit>,
+    gone: watch::Sender<bool>,
+    unread: Vec<Block>,
+}
+
+impl Crew {
+    /// Starts a worker, or lets it wait for a place. Its end will come by notification.
+    pub async fn start(&self, order: Order) -> Result<Started, Refused> {
+        self.begin(order, None).await
+    }
+
+    /// The same for somebody who waits for the end: then there is no notification, unless they
+    /// stop waiting.
+    pub async fn start_waited(
+        &self,
+        order: Order,
+    ) -> Result<(Started, oneshot::Receiver<Report>), Refused> {
+        let (sender, receiver) = oneshot::channel();
+        let started = self.begin(order, Some(sender)).await?;
+        Ok((started, receiver))
+    }
+
+    async fn begin(
+        &self,
+        order: Order,
+        waiter: Option<oneshot::Sender<Report>>,
+    ) -> Result<Started, Refused> {
+        let reserved = self.reserve(order, waiter)?;
+        let (answer, answered) = oneshot::channel();
+        let crew = self.clone();
+        // Whoever asked may stop waiting. What is reserved begins or is given back all the same.
+        self.0.tasks.spawn(async move {
+            drop(answer.send(crew.carry_out(reserved).await));
+        });
+        let lost = || Err(Refused::NotKept("the session is over".to_owned()));
+        answered.await.unwrap_or_else(|_| lost())
+    }
+
+    /// Takes a name, an id and, if there is one, a place.
+    fn reserve(
+        &self,
+        order: Order,
+        waiter: Option<oneshot::Sender<Report>>,
+    ) -> Result<Reserved, Refused> {
+        let parts = &self.0.parts;
+        let is_waited = waiter.is_some();
+        let mut roster = self.0.roster();
+        let depth = roster.get(order.parent).map_or(0, |task| task.depth) + 1;
+        if depth > parts.limits.depth {
+            return Err(Refused::TooDeep(parts.limits.depth));
+        }
+        let name = match order.name {
+            Some(name) if roster.has_name(&name) => return Err(Refused::NameTaken(name)),
+            Some(name) => name,
+            None => roster.next_name(&order.kind.name),
+        };
+        let mut id = AgentId::random(&*parts.entropy);
+        while id == parts.main || roster.has_id(id) {
+            id = AgentId::random(&*parts.entropy);
+        }
+        let (sender, inbox) = inbox();
+        let (mut live, gone) = live(sender, waiter);
+        // Whoever finds a free place has it from here on.
+        let permit = self.places().try_acquire_owned().ok();
+        let queued = roster.live().filter(|(_, it)| it.phase == Phase::Queued);
+        let place = permit.is_none().then(|| queued.count() + 1);
+        if permit.is_some() {
+            live.phase = Phase::Running;
+            live.waiting = Waiting::Model;
+        }
+        let task = book::Task {
+            id,
+            name,
+            kind: order.kind.name.clone(),
+            description: order.description,
+            parent: order.parent,
+            depth,
+            model: order.model,
+            max_turns: order.max_turns.or(order.kind.max_turns),
+        };
+        let started = Started {
+            id,
+            name: task.name.clone(),
+            transcript: parts.folder.transcript(id),
+            place,
+        };
+        let state = State::Live(Box::new(live));
+        roster.add(Task::new(
+            &task,
+            order.kind,
+            started.transcript.clone(),
+            state,
+        ));
+        Ok(Reserved {
+            started,
+            task,
+            call: order.call,
+            prompt: Block::from(Origin::Agent, order.prompt),
+            inbox,
+            permit,
+            gone,
+            is_waited,
+        })
+    }
+
+    /// Lets a reserved worker begin, once the book has it.
+    async fn carry_out(&self, reserved: Reserved) -> Result<Started, Refused> {
+        let Reserved { started, task, .. } = reserved;
+        let letter = self.0.next_letter();
+        let prompt = reserved.prompt.by_mail(letter);
+        let mut changes = vec![
+            Change::Start(task.clone()),
+            Change::Send(Letter {
+                id: letter,
+                to: started.id,
+                about: None,
+                block: prompt.clone(),
+                is_held: false,
+            }),
+        ];
+        // The answer of a call that waits is the worker's end, which is not known yet.
+        if let Some(call) = reserved.call.clone().filter(|_| !reserved.is_waited) {
+            changes.push(Change::Answered {
+                agent: task.parent,
+                call,
+                answer: started.answer(),
+            });
+        }
+        if let Err(why) = self.0.parts.book.write(Step::written(changes)).await {
+            self.0.roster().remove(started.id);
+            return Err(Refused::NotKept(why.to_string()));
+        }
+        let event = AgentStarted {
+            name: task.name,
+            agent_type: task.kind,
+            parent: Some(task.parent),
+            description: task.description,
+            call: reserved.call,
+            depth: task.depth,
+        };
+        self.emit(started.id, EventKind::AgentStarted(Box::new(event)));
+        if let Some(place) = started.place {
+            self.emit(started.id, EventKind::Waiting(Waiting::Queue(place)));
+        }
+        let run = Run::Begins(vec![prompt]);
+        self.launch(
+            started.id,
+            run,
+            reserved.inbox,
+            (reserved.permit, reserved.gone),
+        );
+        Ok(started)
+    }
+
+    /// Lets a run of a worker take its course, to an end that is told.
+    fn launch(
+        &self,
+        id: AgentId,
+        run: Run,
+        inbox: Inbox,
+        (permit, gone): (Option<OwnedSemaphorePermit>, watch::Sender<bool>),
+    ) {
+        let crew = self.clone();
+        self.0.tasks.spawn(async move {
+            let attended = AssertUnwindSafe(worker::attend(&crew, id, run, inbox, permit));
+            let ended = attended.catch_unwind().await;
+            let ended = ended.unwrap_or_else(|_| worker::Ended::crashed());
+            crew.finish(id, ended).await;
+            // Nobody may be waiting for it.
+            gone.send_replace(true);
+        });
+    }
+
+    /// Continues a worker that has ended, with these messages.
+    pub(crate) async fn go_on(&self, id: AgentId, blocks: Vec<Block>) {
+        let Some(woken) = self.wake(id, &blocks, true) else {
+            return;
+        };
+        let blocks = woken.unread.into_iter().chain(blocks).collect();
+        let written = Step::written(vec![Change::GoOn(id)]);
+        let run = match self.0.parts.book.write(written).await {
+            Ok(()) => Run::Continues(blocks),
+            Err(why) => Run::Fails(why.to_string(), blocks),
+        };
+        self.emit(id, EventKind::Continued);
+        if woken.permit.is_none() {
+            self.show_queue();
+        }
+        self.launch(id, run, woken.inbox, (woken.permit, woken.gone));
+    }
+
+    /// Lets a worker take its place again that waited for it when the session ended. The book
+    /// knows it as one that has not ended.
+    pub(crate) fn queue_again(&self, id: AgentId, blocks: Vec<Block>) {
+        if let Some(woken) = self.wake(id, &blocks, false) {
+            if woken.permit.is_none() {
+                self.show_queue();
+            }
+            let run = Run::Continues(blocks);
+            self.launch(id, run, woken.inbox, (woken.permit, woken.gone));
+        }
+    }
+
+    /// Brings a task to life in the roster. None if somebody was faster, who then got the blocks.
+    fn wake(&self, id: AgentId, blocks: &[Block], is_new_run: bool) -> Option<Woken> {
+        let (sender, inbox) = inbox();
+        let (mut live, gone) = live(sender, None);
+        let mut roster = self.0.roster();
+        let task = roster.get_mut(id)?;
+        if let Some(live) = task.live_mut() {
+            match live.reads_mail() {
+                true => blocks.iter().cloned().for_each(|block| {
+                    live.inbox.send(block);
+                }),
+                false => live.late.extend(blocks.iter().cloned()),
+            }
+            return None;
+        }
+        let permit = self.places().try_acquire_owned().ok();
+        if permit.is_some() {
+            live.phase = Phase::Running;
+            live.waiting = Waiting::Model;
+        }
+        task.state = State::Live(Box::new(live));
+        task.runs += u32::from(is_new_run);
+        let unread = std::mem::take(&mut task.unread);
+        Some(Woken {
+            inbox,
+            permit,
+            gone,
+            unread,
+        })
+    }
+}
+
+/// The state of a worker that is about to begin.
+fn live(inbox: Sender, waiter: Option<oneshot::Sender<Report>>) -> (Live, watch::Sender<bool>) {
+    let (gone, is_gone) = watch::channel(false);
+    let now = Instant::now();
+    let live = Live {
+        inbox,
+        stop: CancellationToken::new(),
+        stopped: None,
+        phase: Phase::Queued,
+        place: None,
+        waiter,
+        late: Vec::new(),
+        gone: is_gone,
+        since: now,
+        heard: now,
+        waiting: Waiting::Queue(1),
+        last_tool: None,
+    };
+    (live, gone)
+}
