@@ -10,6 +10,7 @@ Examples:
   gaffer -p \"why does the check fail? mend it\"       one task, then the answer
   git diff | gaffer -p \"review this\"                 with more on standard input
   gaffer -p --output-format stream-json < task.md   every event as a line of JSON
+  gaffer -p --continue \"and now the other one\"       go on with the last session
   gaffer show                                       what the last session's agents did and cost
   gaffer -p \"…\" --provider openai-chat --model qwen  a local server (OPENAI_BASE_URL)
 
@@ -71,6 +72,23 @@ pub(crate) struct Common {
     /// Stop after so many answers of the model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
+
+    /// Go on with a session: its id, a beginning of it, or its name. Without one: the newest of
+    /// this folder.
+    #[arg(short = 'r', long, value_name = "SESSION", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// Go on with the newest session of this folder.
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub(crate) go_on: bool,
+
+    /// With --resume or --continue: leave that session as it is, and go on in a copy of it.
+    #[arg(long)]
+    pub(crate) fork_session: bool,
+
+    /// What to call the session.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 
     /// The new session's id. Default: a random UUID.
     #[arg(long, value_name = "ID")]

@@ -61,10 +61,11 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         Box::new(Lines::default())
     };
     let job = Job {
-        prompt: PROMPT.to_owned(),
+        prompt: Some(PROMPT.to_owned()),
         cwd: folder.clone(),
         home: Home::new(home),
         session: SessionId::random(&SystemEntropy),
+        old: None,
         mode: Mode::DEFAULT,
         max_turns: None,
         limits: limits(&folder)?,

@@ -8,6 +8,7 @@ use crate::limits::Limits;
 use crate::mode::Mode;
 use crate::model::choose;
 use crate::policy::{further_folders, policy};
+use crate::resume::Old;
 use crate::run::{Job, run};
 use crate::settings::Settings;
 use crate::settings::layers::Places;
@@ -39,14 +40,19 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let home =
         system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
     let cwd = working_folder(&common)?;
+    let sessions = Home::new(home.clone());
+    let mut old = Old::find(&sessions, &cwd, &common)?;
+    let cwd = old.as_ref().map_or(Ok(cwd), Old::cwd)?;
     let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
     let mode = Mode::choose(&common, &settings)?;
+    let mode = old.as_mut().map_or(Ok(mode), |old| old.mode(mode))?;
     let chosen = Arc::new(choose(&common, &settings, mode)?);
-    let session = match &common.session_id {
-        Some(id) => {
+    let session = match (&common.session_id, &old) {
+        (Some(id), _) => {
             SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?
         }
-        None => SessionId::random(&SystemEntropy),
+        (None, Some(old)) if !old.is_forked => old.about.session.clone(),
+        (None, _) => SessionId::random(&SystemEntropy),
     };
     let policy = policy(&common, &settings, &merged, &cwd)?;
     let gear = Gear::choose(&common, &settings, &chosen, &policy, &cwd)?;
@@ -54,12 +60,16 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     limits
         .add_dirs
         .extend(further_folders(&settings, &merged, &cwd));
-    let prompt = input::prompt(given)?;
+    let prompt = match old {
+        Some(_) => input::further_prompt(given)?,
+        None => Some(input::prompt(given)?),
+    };
     let job = Job {
         prompt,
         cwd,
-        home: Home::new(home),
+        home: sessions,
         session,
+        old,
         mode,
         max_turns: common.max_turns.or(settings.max_turns),
         limits,

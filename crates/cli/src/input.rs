@@ -11,6 +11,19 @@ use std::time::Duration;
 /// may have left us a pipe that nobody writes to.
 const WAIT_FOR_MORE: Duration = Duration::from_secs(3);
 
+/// The prompt of a session that may also go on without one.
+pub(crate) fn further_prompt(given: Option<String>) -> anyhow::Result<Option<String>> {
+    let stdin = std::io::stdin();
+    if given.is_none() && !has_more(&stdin) {
+        return Ok(None);
+    }
+    let text = match given {
+        Some(given) => prompt(Some(given))?,
+        None => read(Some(WAIT_FOR_MORE))?.unwrap_or_default(),
+    };
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
 /// Puts the prompt together.
 pub(crate) fn prompt(given: Option<String>) -> anyhow::Result<String> {
     let stdin = std::io::stdin();

@@ -16,6 +16,7 @@ mod mode;
 mod model;
 mod models;
 mod policy;
+mod resume;
 mod run;
 mod script;
 mod search;

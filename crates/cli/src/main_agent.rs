@@ -9,11 +9,13 @@ use gaffer_crew::Crew;
 use gaffer_crew::tools::{Manner, tools};
 use gaffer_model::{Prefix, Who};
 use gaffer_protocol::event::{AgentStarted, SessionStarted};
-use gaffer_protocol::{AgentId, AgentName, EventKind};
-use gaffer_store::{Entry, Record, Start, Transcript};
+use gaffer_protocol::{AgentId, AgentName, Block, EventKind, MailId, Role};
+use gaffer_store::book::Contents;
+use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::{self, AgentHooks};
 use gaffer_tools::{Context, ToolSet};
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An agent that is ready to run, and what its surroundings still need of it.
@@ -21,6 +23,19 @@ pub(crate) struct Seat {
     pub(crate) agent: Agent,
     pub(crate) transcript: PathBuf,
     pub(crate) context: Context,
+    /// What it did before, if it goes on.
+    pub(crate) earlier: Option<Earlier>,
+}
+
+/// What an agent brings with it from another process.
+#[derive(Debug)]
+pub(crate) struct Earlier {
+    /// Letters that its transcript has.
+    pub(crate) heard: HashSet<MailId>,
+    /// Whether somebody said something last that it has not answered.
+    pub(crate) is_due: bool,
+    /// What is wrong with its transcript.
+    pub(crate) damage: Option<String>,
 }
 
 /// What the agent is by its mode.
@@ -38,11 +53,11 @@ struct Part {
 pub(crate) fn seat(
     workshop: &Workshop,
     crew: &Crew,
-    id: AgentId,
-    mode: Mode,
-    max_turns: Option<u32>,
+    old: Option<&Contents>,
+    (mode, max_turns): (Mode, Option<u32>),
     (sender, inbox): (Sender, Inbox),
 ) -> anyhow::Result<Seat> {
+    let id = crew.parts().main;
     let mut part = part(workshop, crew, id, mode)?;
     let chosen = workshop.models.chosen.clone();
     let path = workshop.folder.transcript(id);
@@ -70,11 +85,8 @@ pub(crate) fn seat(
         at: clock.now(),
         entry: Entry::Start(Box::new(start)),
     };
-    let transcript = Transcript::create(path.clone()).and_then(|mut transcript| {
-        transcript.append(&record)?;
-        Ok(transcript)
-    });
-    let transcript = transcript.with_context(|| format!("cannot write {}", path.display()))?;
+    let (transcript, before) = open_record(&path, &record, id, old)
+        .with_context(|| format!("cannot write {}", path.display()))?;
     announce(workshop, crew, id, mode, &part.tools, part.agent_type);
     part.context.pool = workshop.gear.pool.view();
     part.context.hooks = hooks(workshop, id, &path, &sender);
@@ -83,16 +95,26 @@ pub(crate) fn seat(
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
-    sender.send(surroundings(&workshop.cwd, &*clock).block_with(&facts));
+    let where_it_is = surroundings(&workshop.cwd, &*clock).block_with(&facts);
+    if !before
+        .as_ref()
+        .is_some_and(|fold| has_heard(fold, &where_it_is))
+    {
+        sender.send(where_it_is);
+    }
     let who = Who {
         id,
         name: AgentName::main(),
         agent_type: part.agent_type.to_owned(),
     };
+    let mut conversation = chosen.model.open(&prefix, who);
+    for message in before.iter().flat_map(|fold| &fold.messages) {
+        conversation.push(message);
+    }
     let agent = Agent::new(Parts {
         id,
         model: chosen.model.clone(),
-        conversation: chosen.model.open(&prefix, who),
+        conversation,
         tools: Arc::new(part.tools),
         context: part.context.clone(),
         transcript,
@@ -104,9 +126,54 @@ pub(crate) fn seat(
     });
     Ok(Seat {
         agent,
-        transcript: path,
+        transcript: path.clone(),
         context: part.context,
+        earlier: before.map(|fold| Earlier::of(fold, &path)),
     })
+}
+
+impl Earlier {
+    fn of(fold: Fold, path: &Path) -> Self {
+        let damage = (!fold.damaged.is_empty()).then(|| {
+            let (lines, path) = (fold.damaged.len(), path.display());
+            format!("{lines} lines of {path} could not be read and were left out")
+        });
+        let last = fold.messages.last();
+        Self {
+            is_due: last.is_some_and(|message| message.role == Role::User),
+            heard: fold.heard,
+            damage,
+        }
+    }
+}
+
+/// Begins the agent's record, or goes on with it.
+fn open_record(
+    path: &Path,
+    record: &Record,
+    id: AgentId,
+    old: Option<&Contents>,
+) -> std::io::Result<(Transcript, Option<Fold>)> {
+    let (mut transcript, before) = match old {
+        None => (Transcript::create(path.to_owned())?, None),
+        Some(contents) => {
+            let own = contents.answers.iter().filter(|(agent, ..)| *agent == id);
+            let answers: HashMap<&str, &String> = own
+                .map(|(_, call, answer)| (call.as_str(), answer))
+                .collect();
+            let known = |call: &str| answers.get(call).map(|answer| (*answer).clone());
+            let (transcript, fold) = Transcript::resume(path.to_owned(), record.at, &known)?;
+            (transcript, Some(fold))
+        }
+    };
+    transcript.append(record)?;
+    Ok((transcript, before))
+}
+
+/// Whether an agent was told this before, word for word.
+fn has_heard(fold: &Fold, block: &Block) -> bool {
+    let blocks = fold.messages.iter().flat_map(|message| &message.blocks);
+    blocks.into_iter().any(|other| other == block)
 }
 
 fn part(workshop: &Workshop, crew: &Crew, id: AgentId, mode: Mode) -> anyhow::Result<Part> {

@@ -43,7 +43,7 @@ impl Mode {
         }
     }
 
-    fn parse(text: &str) -> Result<Self, Usage> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Usage> {
         match text {
             "normal" => Ok(Self::Normal),
             #[cfg(feature = "coordinator")]

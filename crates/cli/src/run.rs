@@ -5,10 +5,11 @@ use crate::bus::Bus;
 use crate::exit::Usage;
 use crate::gear::Gear;
 use crate::limits::Limits;
-use crate::main_agent::{self, Seat};
+use crate::main_agent::{self, Earlier, Seat};
 use crate::mode::Mode;
 use crate::model::Chosen;
 use crate::models::Models;
+use crate::resume::Old;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::system::{self, SystemClock, SystemEntropy};
@@ -19,7 +20,8 @@ use gaffer_agent::{AgentTypes, Documents, Outcome, Places, inbox};
 use gaffer_crew::{Crew, CrewLimits, CrewParts};
 use gaffer_protocol::event::{AgentEnded, Denied};
 use gaffer_protocol::{AgentId, Block, Clock, End, EventKind, SessionId};
-use gaffer_store::{About, Home, SessionError, session::slug};
+use gaffer_store::book::Contents;
+use gaffer_store::{About, Book, Home, Ownership, SessionError, SessionFolder, session::slug};
 use gaffer_tools::hook::{Moment, Source};
 use gaffer_tools::{Context, Guard};
 use gaffer_workspace::scratchpad::{Caps, Place, Scratchpad};
@@ -31,10 +33,13 @@ use tokio_util::sync::CancellationToken;
 /// What one run is about.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) prompt: String,
+    /// None for a session that goes on with what it has.
+    pub(crate) prompt: Option<String>,
     pub(crate) cwd: PathBuf,
     pub(crate) home: Home,
     pub(crate) session: SessionId,
+    /// The session that goes on, where it is not a new one.
+    pub(crate) old: Option<Old>,
     pub(crate) mode: Mode,
     pub(crate) max_turns: Option<u32>,
     /// What its tools may use.
@@ -78,31 +83,21 @@ pub(crate) fn run(job: Job, view: Option<Box<dyn View>>) -> anyhow::Result<Done>
     done
 }
 
-async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<Done> {
+async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<Done> {
     let began = Instant::now();
     let mut signals = Signals::listen()?;
-    let id = AgentId::random(&SystemEntropy);
+    // Its drop lets others have the session: not before all is over.
+    let (opened, _owned) = open(&mut job, &clock)?;
+    let id = opened.about.main;
     let (sender, inbox) = inbox();
-    let (prompt, mode, max_turns) = (job.prompt.clone(), job.mode, job.max_turns);
+    let (prompt, mode, max_turns) = (job.prompt.take(), job.mode, job.max_turns);
     let limits = crew_limits(&job);
     let prices = job.chosen.prices.clone();
-    let workshop = Arc::new(workshop(job, bus.clone(), clock.clone())?);
-    let about = About {
-        session: workshop.session.clone(),
-        main: id,
-        mode: mode.as_str().to_owned(),
-        cwd: workshop.cwd.display().to_string(),
-        created: clock.now(),
-        name: None,
-        title: About::title_of(&prompt),
-        forked_from: None,
-    };
-    let written = workshop.folder.set_about(&about);
-    written.with_context(|| format!("cannot write in {}", workshop.folder.path().display()))?;
+    let workshop = Arc::new(workshop(job, &opened, bus.clone(), clock.clone())?);
     let crew = Crew::new(CrewParts {
         session: workshop.session.clone(),
         folder: workshop.folder.clone(),
-        book: workshop.folder.book(),
+        book: opened.book.clone(),
         mode: mode.as_str().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         main: id,
@@ -120,20 +115,31 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
         mut agent,
         transcript,
         context,
+        earlier,
     } = main_agent::seat(
         &workshop,
         &crew,
-        id,
-        mode,
-        max_turns,
+        opened.contents.as_ref(),
+        (mode, max_turns),
         (sender.clone(), inbox),
     )?;
     let stop = CancellationToken::new();
     let end = {
         let working = async {
-            session_start(&context, &workshop, &sender).await;
-            crew.tell_main(prompt);
-            crew.run_main(&mut agent, &stop).await
+            let source = opened.source();
+            let is_due = take_up(&crew, opened, earlier).await?;
+            session_start(&context, &workshop, &sender, source).await;
+            match prompt {
+                Some(prompt) => crew.tell_main(prompt),
+                None if is_due || agent.has_mail() => {}
+                // Somebody works who will wake it.
+                None if crew.is_busy() => drop(agent.rest(&stop).await),
+                None => {
+                    let why = "nothing is left to do in this session: say what comes next";
+                    return Err(Usage::new(why).into());
+                }
+            }
+            anyhow::Ok(crew.run_main(&mut agent, &stop).await)
         };
         let mut working = std::pin::pin!(working);
         tokio::select! {
@@ -143,7 +149,7 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
                 working.await
             }
         }
-    };
+    }?;
     crew.stop_all(&End::Interrupted).await;
     let outcome = agent.close(end);
     session_end(&context, &outcome.end).await;
@@ -158,6 +164,100 @@ async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Re
         outcome,
         transcript,
     })
+}
+
+/// A session that this process owns.
+struct Opened {
+    folder: SessionFolder,
+    about: About,
+    book: Book,
+    /// What its book says, if it goes on.
+    contents: Option<Contents>,
+    switched: Option<&'static str>,
+}
+
+impl Opened {
+    /// How it begins, as hooks are told.
+    fn source(&self) -> Source {
+        match (&self.contents, &self.about.forked_from) {
+            (None, _) => Source::Startup,
+            (Some(_), None) => Source::Resume,
+            (Some(_), Some(_)) => Source::Fork,
+        }
+    }
+}
+
+/// Makes a new session on disk, or opens the one that goes on.
+fn open(job: &mut Job, clock: &SystemClock) -> anyhow::Result<(Opened, Ownership)> {
+    let now = clock.now();
+    let (mut opened, owned) = match job.old.take() {
+        Some(mut old) => {
+            let owned = old.own(&job.home, &job.cwd, &job.session, now)?;
+            let book = old.folder.book();
+            let opened = Opened {
+                contents: Some(book.read()?),
+                folder: old.folder,
+                about: old.about,
+                book,
+                switched: old.switched,
+            };
+            (opened, owned)
+        }
+        None => {
+            let created = job.home.create_session(&job.cwd, &job.session);
+            let folder = created.map_err(exists)?;
+            let owned = folder.own(now)?;
+            let opened = Opened {
+                about: About {
+                    session: job.session.clone(),
+                    main: AgentId::random(&SystemEntropy),
+                    mode: job.mode.as_str().to_owned(),
+                    cwd: job.cwd.display().to_string(),
+                    created: now,
+                    name: None,
+                    title: About::title_of(job.prompt.as_deref().unwrap_or_default()),
+                    forked_from: None,
+                },
+                book: folder.book(),
+                folder,
+                contents: None,
+                switched: None,
+            };
+            (opened, owned)
+        }
+    };
+    if let Some(name) = job.common.name.clone() {
+        opened.about.name = Some(name);
+    }
+    let written = opened.folder.set_about(&opened.about);
+    written.with_context(|| format!("cannot write in {}", opened.folder.path().display()))?;
+    Ok((opened, owned))
+}
+
+pub(crate) fn exists(error: SessionError) -> anyhow::Error {
+    match error {
+        SessionError::Exists(_) => Usage::new(error.to_string()).into(),
+        SessionError::Create { .. } => anyhow::Error::new(error),
+    }
+}
+
+/// Brings the crew of a session that goes on back to where it was. Answers whether its own agent
+/// has something to answer.
+async fn take_up(crew: &Crew, opened: Opened, earlier: Option<Earlier>) -> anyhow::Result<bool> {
+    let (Some(contents), Some(earlier)) = (opened.contents, earlier) else {
+        return Ok(false);
+    };
+    let main = opened.about.main;
+    let damage = contents.damaged.iter().map(|what| {
+        let path = opened.book.path().display();
+        format!("{path} is damaged and was read as far as it can be: {what}")
+    });
+    let words = opened.switched.map(str::to_owned).into_iter();
+    for word in words.chain(earlier.damage).chain(damage) {
+        crew.events().emit(main, EventKind::Notice(word));
+    }
+    crew.take_up(contents, &earlier.heard).await?;
+    Ok(earlier.is_due)
 }
 
 fn crew_limits(job: &Job) -> CrewLimits {
@@ -180,13 +280,13 @@ fn crew_limits(job: &Job) -> CrewLimits {
     }
 }
 
-/// Creates the session on disk, and what its agents are made of.
-fn workshop(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<Workshop> {
-    let created = job.home.create_session(&job.cwd, &job.session);
-    let folder = created.map_err(|error| match error {
-        SessionError::Exists(_) => Usage::new(error.to_string()).into(),
-        SessionError::Create { .. } => anyhow::Error::new(error),
-    })?;
+/// What the session's agents are made of.
+fn workshop(
+    job: Job,
+    opened: &Opened,
+    bus: Arc<Bus>,
+    clock: Arc<SystemClock>,
+) -> anyhow::Result<Workshop> {
     let pad = Scratchpad::open(
         Place {
             temp: &std::env::temp_dir(),
@@ -216,8 +316,7 @@ fn workshop(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<
     }
     Ok(Workshop {
         session: job.session,
-        _owned: folder.own(clock.now())?,
-        folder,
+        folder: opened.folder.clone(),
         limits: job.limits,
         gear: job.gear,
         models: Models::new(job.chosen, job.common, job.settings),
@@ -234,12 +333,17 @@ fn workshop(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<
 }
 
 /// What hooks have to say at the start stands before the prompt.
-async fn session_start(context: &Context, workshop: &Workshop, inbox: &gaffer_agent::Sender) {
+async fn session_start(
+    context: &Context,
+    workshop: &Workshop,
+    inbox: &gaffer_agent::Sender,
+    source: Source,
+) {
     let Some(hooks) = &context.hooks else {
         return;
     };
     let moment = Moment::SessionStart {
-        source: Source::Startup,
+        source,
         model: Some(workshop.models.chosen.name.clone()),
         session_title: None,
     };

@@ -85,7 +85,7 @@ pub(crate) fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn not_found(wanted: Option<&str>, why: &NotFound) -> Usage {
+pub(crate) fn not_found(wanted: Option<&str>, why: &NotFound) -> Usage {
     let list = |all: &[Found]| {
         let ids: Vec<&str> = all.iter().map(|found| found.id.as_str()).collect();
         ids.join(", ")

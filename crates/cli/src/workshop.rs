@@ -7,7 +7,7 @@ use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_agent::{Documents, Memory, Places, Surroundings};
 use gaffer_crew::{Hand, Outfit, Outfitter};
 use gaffer_protocol::{Block, Clock, EventSink, Origin, SessionId};
-use gaffer_store::{Ownership, SessionFolder};
+use gaffer_store::SessionFolder;
 use gaffer_tools::hook::{self, AgentHooks};
 use gaffer_tools::permission::Role;
 use gaffer_tools::{Context, ToolSet};
@@ -24,8 +24,6 @@ pub(crate) struct Workshop {
     pub(crate) session: SessionId,
     pub(crate) cwd: PathBuf,
     pub(crate) folder: SessionFolder,
-    /// Held for as long as the session runs.
-    pub(crate) _owned: Ownership,
     pub(crate) limits: Limits,
     pub(crate) gear: Gear,
     pub(crate) models: Models,

@@ -9,6 +9,7 @@ mod mail;
 mod notes;
 mod outfit;
 mod report;
+mod resume;
 mod roster;
 mod start;
 mod state;

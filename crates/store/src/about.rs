@@ -1,10 +1,11 @@
 //! What a session says of itself: `session.json` in its folder.
 
 use crate::session::SessionFolder;
+use crate::transcript::{Entry, Record};
 use gaffer_protocol::{AgentId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -48,6 +49,34 @@ impl SessionFolder {
     pub fn about(&self) -> Option<About> {
         let text = std::fs::read(self.path().join(FILE)).ok()?;
         serde_json::from_slice(&text).ok()
+    }
+
+    /// The same, from the first lines of the transcripts where nothing better is there.
+    pub fn recovered_about(&self) -> Option<About> {
+        let own = |path: &Path| {
+            let mut line = String::new();
+            BufReader::new(File::open(path).ok()?)
+                .read_line(&mut line)
+                .ok()?;
+            let record: Record = serde_json::from_str(&line).ok()?;
+            match record.entry {
+                Entry::Start(start) if start.parent.is_none() => Some((record.at, *start)),
+                _ => None,
+            }
+        };
+        let starts = self.agents().ok()?;
+        let starts = starts.iter().filter_map(|(_, path)| own(path));
+        let (created, start) = starts.min_by_key(|(at, _)| *at)?;
+        Some(About {
+            session: start.session,
+            main: start.agent,
+            mode: start.mode,
+            cwd: start.cwd,
+            created,
+            name: None,
+            title: String::new(),
+            forked_from: None,
+        })
     }
 
     pub fn set_about(&self, about: &About) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! Finds a session by its id or the beginning of it, in one folder first and then in all.
+//! Finds a session by its id, its name or the beginning of its id, in one folder first and then in
+//! all.
 
 use crate::session::{Home, SessionFolder};
 use gaffer_protocol::SessionId;
@@ -33,16 +34,22 @@ impl Home {
         }
     }
 
-    /// A session by its id or a beginning that is its alone.
+    /// A session by its id, its name, or a beginning of its id that is its alone.
     pub fn find_session(&self, cwd: &Path, text: &str) -> Result<Found, NotFound> {
         let here = sessions(&self.project(cwd));
         let all = self.all_sessions();
         let is_it = |found: &&Found| found.id.as_str() == text;
+        let is_called = |found: &&Found| {
+            let about = found.folder.about();
+            about.is_some_and(|about| about.name.as_deref() == Some(text))
+        };
         let begins = |found: &&Found| !text.is_empty() && found.id.as_str().starts_with(text);
-        // A whole id goes before a beginning, wherever it is.
-        let choices: [Vec<Found>; 4] = [
+        // A whole id goes before a name and a name before a beginning, wherever they are.
+        let choices: [Vec<Found>; 6] = [
             here.iter().filter(is_it).cloned().collect(),
             all.iter().filter(is_it).cloned().collect(),
+            here.iter().filter(is_called).cloned().collect(),
+            all.iter().filter(is_called).cloned().collect(),
             here.iter().filter(begins).cloned().collect(),
             all.iter().filter(begins).cloned().collect(),
         ];

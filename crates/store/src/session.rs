@@ -111,6 +111,25 @@ impl SessionFolder {
         self.results().join(format!("{agent}-{run}.md"))
     }
 
+    /// Copies all that a session needs to go on, also while its owner writes: a transcript is
+    /// sound wherever it is cut.
+    pub fn copy_to(&self, other: &Self) -> io::Result<()> {
+        for (agent, path) in self.agents()? {
+            std::fs::copy(path, other.transcript(agent))?;
+        }
+        if self.results().is_dir() {
+            DirBuilder::new().mode(0o700).create(other.results())?;
+            for entry in std::fs::read_dir(self.results())? {
+                let path = entry?.path();
+                if let (true, Some(name)) = (path.is_file(), path.file_name()) {
+                    std::fs::copy(&path, other.results().join(name))?;
+                }
+            }
+        }
+        let copied = self.book().copy_to(&other.book());
+        copied.map_err(|error| io::Error::other(error.to_string()))
+    }
+
     pub fn transcript(&self, agent: AgentId) -> PathBuf {
         self.path.join(format!("{agent}.jsonl"))
     }

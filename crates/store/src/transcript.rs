@@ -77,6 +77,35 @@ impl Transcript {
         })
     }
 
+    /// Opens one to go on with it. Calls without a result get one: what `known` says of them, or
+    /// else that they were interrupted.
+    pub fn resume(
+        path: PathBuf,
+        at: Timestamp,
+        known: &dyn Fn(&str) -> Option<String>,
+    ) -> io::Result<(Self, Fold)> {
+        let bytes = std::fs::read(&path)?;
+        let mut transcript = Self::create(path)?;
+        if bytes.last().is_some_and(|last| *last != b'\n') {
+            transcript.file.write_all(b"\n")?;
+        }
+        for call in Fold::of(&bytes).dangling {
+            let result = match known(&call) {
+                Some(text) => ToolResult {
+                    call,
+                    parts: vec![ResultPart::Text(text)],
+                    is_error: false,
+                    mail: None,
+                },
+                None => interrupted(call),
+            };
+            let entry = Entry::Result(Arc::new(result));
+            transcript.append(&Record { at, entry })?;
+        }
+        let fold = Fold::read(&transcript.path)?;
+        Ok((transcript, fold))
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -119,6 +148,8 @@ pub struct Fold {
     pub heard: HashSet<MailId>,
     /// Lines that could not be read, counted from 1.
     pub damaged: Vec<usize>,
+    /// Calls at the end that have no result in the record.
+    pub dangling: Vec<String>,
     /// Calls of the last answer that still wait for their result, in order, with what came.
     open: Vec<(String, Option<Arc<ToolResult>>)>,
     /// When the run that is not over yet began.
@@ -158,6 +189,8 @@ impl Fold {
                 Err(_) => fold.damaged.push(n + 1),
             }
         }
+        let open = fold.open.iter().filter(|(_, result)| result.is_none());
+        fold.dangling = open.map(|(call, _)| call.clone()).collect();
         fold.close_calls();
         if let (Some(began), Some((_, last))) = (fold.run.take(), fold.span) {
             fold.worked_ms += last.0.saturating_sub(began.0);
@@ -192,7 +225,10 @@ impl Fold {
     }
 
     fn take(&mut self, entry: Entry) {
-        self.end = None;
+        // A process that took the session up has not yet done anything with it.
+        if !matches!(entry, Entry::Start(_)) {
+            self.end = None;
+        }
         match entry {
             Entry::Start(start) => self.start = Some(*start),
             Entry::Input(message) => {

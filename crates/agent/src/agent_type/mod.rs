@@ -78,6 +78,29 @@ pub enum Source {
 }
 
 impl AgentType {
+    /// Stands for a type that there was once: nothing more can be done with its workers, because
+    /// nobody knows what they may do.
+    pub fn gone(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: String::new(),
+            prompt: String::new(),
+            tools: Tools::Only(Vec::new()),
+            disallowed: Vec::new(),
+            model: None,
+            effort: None,
+            permission_mode: None,
+            max_turns: None,
+            skills: Vec::new(),
+            memory: None,
+            background: false,
+            is_one_shot: true,
+            isolated: false,
+            color: None,
+            source: Source::BuiltIn,
+        }
+    }
+
     /// Whether a worker of this type has a tool, where there is such a tool.
     pub fn keeps(&self, tool: &str) -> bool {
         let named = |list: &[String]| list.iter().any(|pattern| covers(pattern, tool));

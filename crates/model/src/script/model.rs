@@ -51,7 +51,11 @@ impl Scripted {
             agent_type: who.agent_type.clone(),
         };
         let script = |what: String| ModelError::new(ErrorKind::Script, what);
-        let input = user_blocks(&bytes).map_err(script)?;
+        let (past, input) = rounds(&bytes).map_err(script)?;
+        // A conversation that another process began.
+        if start == 0 && !past.is_empty() {
+            self.player.catch_up(&speaker, &past);
+        }
         let turn = self
             .player
             .next(&speaker, &input)
@@ -149,16 +153,19 @@ fn stream(answer: &Answer, deltas: &mut DeltaSink<'_>) {
     }
 }
 
-/// The user's side of messages in the neutral encoding.
-fn user_blocks(bytes: &[u8]) -> Result<Vec<Block>, String> {
-    let mut blocks = Vec::new();
+/// The user's side of messages in the neutral encoding: what each answer was given to, and what is
+/// not answered yet.
+fn rounds(bytes: &[u8]) -> Result<(Vec<Vec<Block>>, Vec<Block>), String> {
+    let mut past = Vec::new();
+    let mut input = Vec::new();
     for message in serde_json::Deserializer::from_slice(bytes).into_iter::<Message>() {
         let message = message.map_err(|error| error.to_string())?;
-        if message.role == Role::User {
-            blocks.extend(message.blocks);
+        match message.role {
+            Role::User => input.extend(message.blocks),
+            Role::Assistant => past.push(std::mem::take(&mut input)),
         }
     }
-    Ok(blocks)
+    Ok((past, input))
 }
 
 /// Messages as they are, one after another: the encoding of a conversation that goes nowhere.

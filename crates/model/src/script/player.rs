@@ -107,6 +107,27 @@ impl Player {
         place.turn(step, input).map_err(wrong)
     }
 
+    /// Passes over what an agent was answered before this run, given its input for each of those
+    /// answers: its next step is then the one behind them.
+    pub fn catch_up(&self, who: &Speaker, past: &[Vec<Block>]) {
+        let known = |player: &Self| {
+            let places = player.places.lock();
+            let places = places.unwrap_or_else(PoisonError::into_inner);
+            places.contains_key(&who.id)
+        };
+        if known(self) {
+            return;
+        }
+        for input in past {
+            // What does not fit now fits no better later: the next step says what is wrong.
+            while let Ok(Turn {
+                outcome: Outcome::Fault(..),
+                ..
+            }) = self.next(who, input)
+            {}
+        }
+    }
+
     fn nobody(&self, who: &Speaker, input: &[Block]) -> Mismatch {
         let what = format!(
             "no entry of the script fits the agent `{}` of type `{}` with the input:\n{}",

@@ -14,7 +14,11 @@ pub use step::{Change, Contents, Entered, Letter, Step, Task};
 
 use crate::session::SessionFolder;
 use rusqlite::{Connection, TransactionBehavior};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -38,6 +42,8 @@ struct Inner {
     path: PathBuf,
     queue: Mutex<Queue>,
     connection: Mutex<Option<Connection>>,
+    /// Whether the file itself, and its name in the folder, are on the disk.
+    is_grounded: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +70,7 @@ impl Book {
             path,
             queue: Mutex::default(),
             connection: Mutex::default(),
+            is_grounded: AtomicBool::new(false),
         }))
     }
 
@@ -175,8 +182,11 @@ impl Inner {
             let is_synced = steps.clone().any(|step| step.is_synced);
             for file in steps.clone().flat_map(|step| &step.files) {
                 // After the first of them most systems have little left to do for the others.
-                file.sync_data()
-                    .map_err(|why| rusqlite::Error::ToSqlConversionFailure(why.into()))?;
+                file.sync_data().map_err(odd)?;
+            }
+            if is_synced && !self.is_grounded.load(Ordering::Relaxed) {
+                self.ground().map_err(odd)?;
+                self.is_grounded.store(true, Ordering::Relaxed);
             }
             let level = if is_synced { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", level)?;
@@ -190,6 +200,15 @@ impl Inner {
         commit(&mut connection).map_err(|why| self.error("write", why))
     }
 
+    /// A log whose book is not on the disk would be worth nothing after a loss of power.
+    fn ground(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()?;
+        match self.path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+
     fn opened<'a>(
         &self,
         connection: &'a mut Option<Connection>,
@@ -197,10 +216,21 @@ impl Inner {
         match connection {
             Some(open) => Ok(open),
             None => {
+                // Nobody else's business, whatever the folder allows.
+                let file = OpenOptions::new()
+                    .append(true)
+                    .create(true)
+                    .mode(0o600)
+                    .open(&self.path);
+                drop(file.map_err(odd)?);
                 let mut fresh = Connection::open(&self.path)?;
                 schema::prepare(&mut fresh)?;
                 Ok(connection.insert(fresh))
             }
         }
     }
+}
+
+fn odd(why: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(why.into())
 }

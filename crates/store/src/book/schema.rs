@@ -40,6 +40,8 @@ const MOST_LOG: i64 = 4 << 20;
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
+    // A new book is put on the disk with the first step that has to be there.
+    connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "journal_size_limit", MOST_LOG)?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
