@@ -11,6 +11,7 @@ mod bad_input;
 mod bash;
 mod cache;
 #[cfg(feature = "coordinator")]
+mod crash;
 mod crew;
 #[cfg(feature = "coordinator")]
 mod crew_mail;

@@ -15,7 +15,7 @@ pub mod web;
 pub mod world;
 
 pub use check::violations;
-pub use server::{Asked, Server};
+pub use server::{Asked, Decide, Server};
 
 /// A wire format as a server sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

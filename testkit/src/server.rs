@@ -4,11 +4,14 @@ use crate::check::Checker;
 use crate::http::{Request, answer, begin_stream, end_stream, read_request, send};
 use crate::{WireKind, decode, encode};
 use gaffer_model::script::{Fault, Outcome, Player, Script, Speaker, Turn};
-use serde_json::json;
+use gaffer_protocol::Answer;
+use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 /// One request that arrived.
@@ -31,21 +34,32 @@ impl Asked {
 }
 
 /// Runs on a thread of its own until it is dropped.
-#[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-#[derive(Debug)]
+/// Decides what an agent is answered, by its whole request.
+pub type Decide = dyn Fn(&Speaker, &Value) -> Answer + Send + Sync;
+
 struct Shared {
     player: Player,
+    /// Decides instead of the script.
+    decide: Option<Box<Decide>>,
     asked: Mutex<Vec<Asked>>,
     checkers: Mutex<HashMap<(WireKind, String), Checker>>,
     violations: Mutex<Vec<String>>,
     /// A stream is sent in pieces of so many bytes.
     piece: usize,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Server {
@@ -56,8 +70,20 @@ impl Server {
     /// Sends streams in pieces of a given size, so that events arrive cut in odd places.
     pub fn with_pieces(script: &str, piece: usize) -> Self {
         let script = Script::parse(script).expect("the test's script");
+        Self::listen(Player::new(script), None, piece)
+    }
+
+    /// Answers by what a request says and nothing else: it knows no earlier request, so it makes
+    /// no difference to it which process asks, and how often.
+    pub fn deciding(decide: Box<Decide>) -> Self {
+        let script = Script::parse("agents: []").expect("an empty script");
+        Self::listen(Player::new(script), Some(decide), usize::MAX)
+    }
+
+    fn listen(player: Player, decide: Option<Box<Decide>>, piece: usize) -> Self {
         let shared = Arc::new(Shared {
-            player: Player::new(script),
+            player,
+            decide,
             asked: Mutex::default(),
             checkers: Mutex::default(),
             violations: Mutex::default(),
@@ -139,8 +165,19 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
             name: agent,
             agent_type,
         };
-        let input = decode::input(wire, &request.body);
-        match shared.player.next(&speaker, &input) {
+        let turn = match &shared.decide {
+            Some(decide) => {
+                let body = serde_json::from_slice(&request.body).unwrap_or_default();
+                Ok(Turn {
+                    delay: Duration::ZERO,
+                    outcome: Outcome::Answer(decide(&speaker, &body)),
+                })
+            }
+            None => shared
+                .player
+                .next(&speaker, &decode::input(wire, &request.body)),
+        };
+        match turn {
             Ok(turn) => {
                 if !play(&mut stream, wire, turn, shared.piece).await? {
                     return Ok(());

@@ -413,7 +413,9 @@ impl Post {
                 (None, Some(it)) => {
                     let id = it.task.id;
                     let blocks = match (&it.was, letter.is_held) {
-                        (Was::Ended(_), false) => post.woken.entry(id),
+                        // It came after the end, and so wakes its reader. One that ended of its own
+                        // accord had read all that came before.
+                        (Was::Ended(_) | Was::Done(End::Done), false) => post.woken.entry(id),
                         (Was::Queued, _) | (_, true) => post.unread.entry(id),
                         (_, false) => {
                             post.held.push(letter.id);

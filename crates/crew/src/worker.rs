@@ -9,7 +9,7 @@ use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
 use gaffer_model::Conversation;
 use gaffer_protocol::event::Denied;
 use gaffer_protocol::{AgentId, AgentName, Block, End, MailId, Origin, StopReason, Waiting};
-use gaffer_store::{Entry, Fold, Record, Start, Transcript};
+use gaffer_store::{Entry, Record, Start, Transcript};
 use gaffer_tools::hook::Moment;
 use gaffer_tools::{Context, Seen};
 use std::fs::File;
@@ -216,21 +216,22 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     let mut conversation = outfit.open(id, &known.name, &known.kind);
     let path = known.transcript.clone();
     let opened = |why: std::io::Error| format!("cannot open {}: {why}", path.display());
-    let mut transcript = Transcript::create(path.clone()).map_err(opened)?;
-    let mut is_new = matches!(run, Run::Begins(_));
-    if !is_new {
-        let read = tokio::task::spawn_blocking({
-            let path = path.clone();
-            move || Fold::read(&path)
-        });
-        let fold = read.await.map_err(|error| error.to_string())?;
-        let fold = fold.map_err(opened)?;
-        // One that was stopped in the queue has not begun before.
-        is_new = fold.start.is_none();
-        for message in &fold.messages {
-            conversation.push(message);
+    let mut is_new = matches!(run, Run::Begins(_)) || !path.exists();
+    let mut transcript = match is_new {
+        true => Transcript::create(path.clone()).map_err(opened)?,
+        false => {
+            let (path, at) = (path.clone(), parts.clock.now());
+            let read = tokio::task::spawn_blocking(move || Transcript::resume(path, at, &|_| None));
+            let read = read.await.map_err(|error| error.to_string())?;
+            let (transcript, fold) = read.map_err(opened)?;
+            // One that was stopped in the queue has not begun before.
+            is_new = fold.start.is_none();
+            for message in &fold.messages {
+                conversation.push(message);
+            }
+            transcript
         }
-    }
+    };
     let mut opening = Vec::new();
     if is_new {
         let entry = Entry::Start(Box::new(start(crew, id, known, &outfit, &context)));
