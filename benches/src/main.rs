@@ -5,6 +5,7 @@ mod allocations;
 mod cache;
 mod caller;
 mod callgrind;
+mod content;
 mod crew;
 mod crowd;
 mod edit;
