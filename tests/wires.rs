@@ -8,8 +8,8 @@ use gaffer_model::wire::{Wire, WireOptions};
 use gaffer_model::{Conversation, ErrorKind, ModelError, Prefix, Who};
 use gaffer_protocol::message::{RawReasoning, ToolInput};
 use gaffer_protocol::{
-    AgentId, AgentName, Answer, Block, Image, Json, Message, Reasoning, ResultPart, StopReason,
-    ToolResult, ToolUse, Usage,
+    AgentId, AgentName, Answer, Block, Image, Json, Message, Origin, Reasoning, ResultPart,
+    StopReason, ToolResult, ToolUse, Usage,
 };
 use gaffer_testkit::world::Seeded;
 use gaffer_testkit::{WireKind, encode, violations};
@@ -151,7 +151,8 @@ proptest! {
         interruptions in prop::collection::vec(any::<bool>(), 6),
     ) {
         let mut conversation = open(kind, "You are a test.");
-        conversation.push(&Message::user(vec![Block::from_human("go")]));
+        let context = Block::from(Origin::Context, "here");
+        conversation.push(&Message::user(vec![context, Block::from_human("go")]));
         let mut last: Option<Vec<u8>> = None;
         for (n, mut answer) in answers.into_iter().enumerate() {
             for (m, block) in answer.blocks.iter_mut().enumerate() {

@@ -3,7 +3,7 @@
 use crate::rope::Rope;
 use crate::wire::{Encoding, Wire};
 use bytes::Bytes;
-use gaffer_protocol::{AgentId, AgentName, Message, Role, ToolSpec};
+use gaffer_protocol::{AgentId, AgentName, Block, Message, Origin, Role, ToolSpec};
 use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -58,6 +58,9 @@ pub struct Conversation {
     head: Bytes,
     body: Rope,
     encoding: Encoding,
+    /// Behind what a conversation tells about its surroundings. Workers that start together are
+    /// told the same, so all but the first read it from the cache, and write their task only.
+    shared_mark: Option<usize>,
     /// Where the cache mark of the last request stood, and where that of the next one goes. With
     /// both in a request the provider finds the old entry however much was added since.
     sent_mark: Option<usize>,
@@ -78,6 +81,7 @@ impl Conversation {
             head,
             body: Rope::default(),
             encoding,
+            shared_mark: None,
             sent_mark: None,
             next_mark: None,
         }
@@ -101,6 +105,23 @@ impl Conversation {
         if message.blocks.is_empty() {
             return;
         }
+        let shared = match self.body.len() {
+            0 if self.wire.cache_mark().is_some() => surroundings(message),
+            _ => 0,
+        };
+        if shared > 0 {
+            let (before, after) = message.blocks.split_at(shared);
+            self.add(&Message::user(before.to_vec()));
+            self.shared_mark = self.next_mark;
+            if !after.is_empty() {
+                self.add(&Message::user(after.to_vec()));
+            }
+        } else {
+            self.add(message);
+        }
+    }
+
+    fn add(&mut self, message: &Message) {
         let mut out = Vec::with_capacity(256);
         let mark = self.wire.encode(message, &mut self.encoding, &mut out);
         match message.role {
@@ -136,11 +157,15 @@ impl Conversation {
         pieces.push(self.head.clone());
         let mut at = 0;
         if let Some(mark) = self.wire.cache_mark() {
-            let sent = self.sent_mark.filter(|sent| Some(*sent) != self.next_mark);
-            for place in [sent, self.next_mark].into_iter().flatten() {
-                self.body.slice(at, place, &mut pieces);
-                pieces.push(Bytes::from_static(mark));
-                at = place;
+            // In the order in which they stand. With that of the prefix they are four at most,
+            // which is what the provider takes.
+            let marks = [self.shared_mark, self.sent_mark, self.next_mark];
+            for place in marks.into_iter().flatten() {
+                if place > at {
+                    self.body.slice(at, place, &mut pieces);
+                    pieces.push(Bytes::from_static(mark));
+                    at = place;
+                }
             }
         }
         self.body.slice(at, self.body.len(), &mut pieces);
@@ -150,6 +175,16 @@ impl Conversation {
             pieces: pieces.into(),
             left,
         }
+    }
+}
+
+/// With how many blocks on its surroundings a user's message begins.
+fn surroundings(message: &Message) -> usize {
+    let is_context =
+        |block: &&Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Context));
+    match message.role {
+        Role::User => message.blocks.iter().take_while(is_context).count(),
+        Role::Assistant => 0,
     }
 }
 
