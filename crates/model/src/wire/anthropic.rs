@@ -190,7 +190,12 @@ impl Anthropic {
         let mut members = Members::open(out)
             .str("type", "tool_result")
             .str("tool_use_id", &result.call);
-        if !first {
+        // Nearly all results are one text, which needs no array around it.
+        if let [ResultPart::Text(text)] = result.parts.as_slice()
+            && !text.is_empty()
+        {
+            members = members.str("content", text);
+        } else if !first {
             members.key("content").extend_from_slice(&content);
         }
         if result.is_error {
