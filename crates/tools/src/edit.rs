@@ -15,7 +15,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditInput {
-    /// The file, absolute or from the working folder.
+    /// Absolute, or from the working folder.
     pub file_path: String,
     /// The text to replace, without line numbers. Empty to create a new file.
     pub old_string: String,
@@ -177,7 +177,7 @@ fn around(text: &str, at: usize, len: usize) -> String {
     let mut out = String::new();
     for (n, line) in (from..to).zip(text[start..].lines()) {
         let line: String = line.chars().take(500).collect();
-        out.push_str(&format!("{:>6}\t{line}\n", n + 1));
+        out.push_str(&format!("{}\t{line}\n", n + 1));
     }
     if last + 3 > to {
         out.push_str("[…]\n");
@@ -202,7 +202,7 @@ mod tests {
         let to = (last + 3).min(from + 40);
         let lines = text.lines().enumerate().skip(from).take(to - from);
         let mut out: String = lines
-            .map(|(n, line)| format!("{:>6}\t{line}\n", n + 1))
+            .map(|(n, line)| format!("{}\t{line}\n", n + 1))
             .collect();
         if last + 3 > to {
             out.push_str("[…]\n");

@@ -68,16 +68,13 @@ impl Place {
 async fn reading_numbers_lines_and_says_how_to_go_on() {
     let place = Place::new();
     place.put("a", "\u{feff}one\r\ntwo\nthree");
-    assert_eq!(
-        place.read("a").await.0,
-        "     1\tone\n     2\ttwo\n     3\tthree\n"
-    );
+    assert_eq!(place.read("a").await.0, "1\tone\n2\ttwo\n3\tthree\n");
     let part = place
         .call(Read, json!({"file_path": "a", "offset": 2, "limit": 1}))
         .await;
     assert_eq!(
         part.0,
-        "     2\ttwo\n[The file goes on: read it with offset 3.]\n"
+        "2\ttwo\n[The file goes on: read it with offset 3.]\n"
     );
     place.put("long", format!("{}\nb\n", "é".repeat(3000)));
     assert!(
@@ -85,7 +82,7 @@ async fn reading_numbers_lines_and_says_how_to_go_on() {
             .read("long")
             .await
             .0
-            .contains("é [… 2000 more bytes]\n     2\tb\n")
+            .contains("é [… 2000 more bytes]\n2\tb\n")
     );
     place.put("many", "x\n".repeat(5000));
     assert!(
@@ -185,7 +182,7 @@ async fn a_file_is_changed_only_by_who_has_read_it_as_it_is() {
     assert_eq!(
         (text.as_str(), is_error),
         (
-            "f changed. Now there is:\n     1\talpha\n     2\tBETA\n     3\tGAMMA\n",
+            "f changed. Now there is:\n1\talpha\n2\tBETA\n3\tGAMMA\n",
             false
         )
     );

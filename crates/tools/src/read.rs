@@ -25,7 +25,7 @@ const LARGEST_IMAGE: usize = 5 << 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadInput {
-    /// The file, absolute or from the working folder.
+    /// Absolute, or from the working folder.
     pub file_path: String,
     /// The first line, from 1.
     pub offset: Option<usize>,
@@ -256,10 +256,10 @@ fn push_line(out: &mut String, number: usize, line: &[u8]) {
         Some((end, _)) => {
             let more = text.len() - end;
             let text = &text[..end];
-            let _ = writeln!(out, "{number:>6}\t{text} [… {more} more bytes]");
+            let _ = writeln!(out, "{number}\t{text} [… {more} more bytes]");
         }
         None => {
-            let _ = writeln!(out, "{number:>6}\t{text}");
+            let _ = writeln!(out, "{number}\t{text}");
         }
     }
 }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(lines(&b"a\nb"[..], 3, 5), only(2));
         assert_eq!(lines(&b"a\nb\n"[..], 9, 5), only(2));
         assert_eq!(lines(&b"a\nb\n"[..], usize::MAX, usize::MAX), only(2));
-        assert_eq!(lines(&b"a\nb"[..], 2, 5), Ok("     2\tb\n".to_owned()));
+        assert_eq!(lines(&b"a\nb"[..], 2, 5), Ok("2\tb\n".to_owned()));
         assert_eq!(lines(&b""[..], 3, 5), Ok("[The file is empty.]".to_owned()));
     }
 }

@@ -153,11 +153,11 @@ async fn a_coordinator_writes_lists_and_reads_any_version() {
     let (said, _) = lead.pad(json!({"action": "list", "path": "spec"})).await;
     assert!(said.contains("/spec: 1 files\nspec/a.md"), "{said}");
     let rows = [
-        (json!({"path": "spec/a.md"}), "     1\tother\n"),
-        (json!({"path": file, "version": 2}), "     1\tother\n"),
+        (json!({"path": "spec/a.md"}), "1\tother\n"),
+        (json!({"path": file, "version": 2}), "1\tother\n"),
         (
             json!({"path": "spec/a.md", "version": 1, "offset": 2, "limit": 1}),
-            "     2\ttwo\n[The file goes on: read it with offset 3.]\n",
+            "2\ttwo\n[The file goes on: read it with offset 3.]\n",
         ),
     ];
     for (mut input, want) in rows {
@@ -168,10 +168,7 @@ async fn a_coordinator_writes_lists_and_reads_any_version() {
     // Also of a file that is gone.
     std::fs::remove_file(&file).unwrap();
     let input = json!({"action": "read", "path": "spec/a.md", "version": 1});
-    assert_eq!(
-        lead.pad(input).await.0,
-        "     1\tone\n     2\ttwo\n     3\tthree\n"
-    );
+    assert_eq!(lead.pad(input).await.0, "1\tone\n2\ttwo\n3\tthree\n");
 }
 
 #[tokio::test]
@@ -182,7 +179,7 @@ async fn results_can_be_read_and_not_written() {
     let (said, _) = lead
         .pad(json!({"action": "read", "path": result, "offset": 2}))
         .await;
-    assert_eq!(said, "     2\ttwo\n");
+    assert_eq!(said, "2\ttwo\n");
     let folder = world.at("results").display().to_string();
     let (said, _) = lead.pad(json!({"action": "list", "path": folder})).await;
     assert!(said.ends_with(": 1 files\nbash_1.txt  8 bytes\n"), "{said}");
