@@ -41,8 +41,8 @@ pub struct BashInput {
     pub job: Option<String>,
     /// Ends that job and everything it started.
     pub stop: Option<bool>,
-    /// Run the command outside the sandbox. Only where the user's settings allow it, and only for
-    /// what cannot work inside.
+    /// Run it outside the sandbox: only where the user's settings allow it, and only for what
+    /// cannot work inside.
     #[serde(rename = "dangerouslyDisableSandbox")]
     pub disable_sandbox: Option<bool>,
 }

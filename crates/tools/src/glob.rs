@@ -23,9 +23,9 @@ const MOST_HELD: usize = 1000;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GlobInput {
-    /// What the paths look like, such as `**/*.rs` or `src/*.{ts,tsx}`. `*` does not match `/`.
+    /// Such as `**/*.rs` or `src/*.{ts,tsx}`; `*` does not match `/`.
     pub pattern: String,
-    /// The folder that the pattern starts from; the working folder if not given.
+    /// Where the pattern starts; the working folder if not given.
     pub path: Option<String>,
 }
 

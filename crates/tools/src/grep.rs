@@ -30,17 +30,16 @@ const MOST_CONTEXT: usize = 1000;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrepInput {
-    /// The regular expression, in ripgrep's syntax; literal braces are written `\{`.
+    /// In ripgrep's syntax; literal braces are written `\{`.
     pub pattern: String,
-    /// The file or folder to search; the working folder if not given.
+    /// File or folder; the working folder if not given.
     pub path: Option<String>,
     /// Which files, such as `*.rs` or `src/**/*.{ts,tsx}`; `!` in front leaves them out.
     pub glob: Option<String>,
-    /// Which files, by ripgrep's name of their type, such as rust, py or ts.
+    /// Which files, by ripgrep's name of their type: rust, py, ts.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// What to return: matching lines, paths (newest first) or the number of matching lines of
-    /// each file.
+    /// Matching lines, paths (newest first; the default), or how many lines match in each file.
     #[serde(default)]
     pub output_mode: OutputMode,
     /// Ignore case.
@@ -49,23 +48,24 @@ pub struct GrepInput {
     /// Only the parts of lines that match.
     #[serde(rename = "-o")]
     pub only_matching: Option<bool>,
-    /// Line numbers in content; true if not given.
+    /// Line numbers; true if not given.
     #[serde(rename = "-n")]
     pub line_numbers: Option<bool>,
-    /// Lines to show after each match in content.
+    /// Lines to show after each match.
     #[serde(rename = "-A")]
     pub after: Option<usize>,
-    /// Lines to show before each match.
+    /// Lines before.
     #[serde(rename = "-B")]
     pub before: Option<usize>,
-    /// Lines to show before and after each match.
+    /// Lines before and after.
     #[serde(rename = "-C")]
     pub around: Option<usize>,
-    /// The same as -C.
+    /// The same as -C, and taken because models know it; naming it twice would only cost tokens.
+    #[schemars(skip)]
     pub context: Option<usize>,
-    /// How many lines or paths to return: 250 if not given, 0 for all that fit.
+    /// Lines or paths at most: 250 if not given, 0 for all that fit.
     pub head_limit: Option<usize>,
-    /// How many lines or paths to leave out first.
+    /// Lines or paths to leave out first.
     pub offset: Option<usize>,
     /// Let matches span lines, and `.` match line ends.
     pub multiline: Option<bool>,

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotebookEditInput {
-    /// The notebook, absolute or from the working folder.
+    /// Absolute, or from the working folder.
     pub notebook_path: String,
-    /// The cell, as Read names it. For insert: the new cell comes behind it, or first if not given.
+    /// The cell, as Read names it. An inserted cell comes behind it, or first if not given.
     pub cell_id: Option<String>,
-    /// The cell's new source. Not used by delete.
+    /// Its new source; not used by delete.
     #[serde(default)]
     pub new_source: String,
-    /// `code` or `markdown`; needed for insert.
+    /// Needed for insert.
     pub cell_type: Option<CellType>,
     /// `replace` if not given.
     pub edit_mode: Option<EditMode>,
@@ -27,6 +27,7 @@ pub struct NotebookEditInput {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum CellType {
     Code,
     Markdown,
@@ -34,6 +35,7 @@ pub enum CellType {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum EditMode {
     Replace,
     Insert,

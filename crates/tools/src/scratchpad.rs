@@ -13,13 +13,13 @@ use std::path::Path;
 /// Longer lists are cut.
 const MOST_LISTED: usize = 500;
 
-/// Lists, reads and writes files of the scratchpad, the folder that the crew shares: for orders too
-/// long for a message, notes, and what workers leave there. Also reads the files that long results
-/// are kept in. No other files can be reached.
+/// Lists, reads and writes files of the scratchpad, the folder that the crew shares: for specs and
+/// notes that several workers need, orders too long for a message, and what workers leave there.
+/// Also reads the files that long results are kept in. No other files can be reached.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadInput {
-    /// `list`, `read` or `write`.
+    // Its values say it all.
     pub action: Action,
     /// The file, from the scratchpad's folder or absolute. For list: a folder; the whole
     /// scratchpad if not given.

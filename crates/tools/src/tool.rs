@@ -130,13 +130,29 @@ fn split(mut schema: serde_json::Value) -> (String, Json) {
     (description, Json::of(&schema))
 }
 
-/// Number formats, bounds that a type implies and "or null" of optional members say nothing to a
-/// model.
+/// Number formats, bounds that a type implies, defaults that are nothing and "or null" of optional
+/// members say nothing to a model.
 fn trim(schema: &mut serde_json::Value) {
     use serde_json::Value;
     match schema {
         Value::Object(members) => {
-            members.remove("format");
+            // A member may have such a name itself; what it is then is an object.
+            members.retain(|name, value| match name.as_str() {
+                "format" | "default" => value.is_object(),
+                "minimum" => *value != 0,
+                _ => true,
+            });
+            if let Some(Value::Array(choices)) = members.get("anyOf")
+                && let [Value::Object(choice), null] = choices.as_slice()
+                && null["type"] == "null"
+            {
+                let choice = choice.clone();
+                members.remove("anyOf");
+                for (name, value) in choice {
+                    // The member's own description says more than that of its type.
+                    members.entry(name).or_insert(value);
+                }
+            }
             if let Some(Value::Array(types)) = members.get("type")
                 && types.len() == 2
                 && types[1] == "null"
@@ -270,7 +286,7 @@ mod tests {
     fn comments_are_the_description_and_the_schema() {
         let tool = erase(Counter);
         assert_eq!(tool.spec().description, "Counts to a number.\n\nSlowly.");
-        let want = r#"{"type":"object","properties":{"to":{"description":"Where to stop.","type":"integer","minimum":0},"loud":{"description":"How loudly.","type":"boolean"}},"additionalProperties":false,"required":["to"]}"#;
+        let want = r#"{"type":"object","properties":{"to":{"description":"Where to stop.","type":"integer"},"loud":{"description":"How loudly.","type":"boolean"}},"additionalProperties":false,"required":["to"]}"#;
         let got: serde_json::Value = tool.spec().schema.read().unwrap();
         assert_eq!(
             got,

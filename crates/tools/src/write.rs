@@ -7,12 +7,12 @@ use gaffer_workspace::fence::FenceError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Writes a whole file, creating folders on the way. A file that exists must have been read first.
-/// For a change in a file, Edit is better.
+/// Writes a whole file, creating folders on the way. A file that exists must have been read first;
+/// to change one, Edit is better.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteInput {
-    /// The file, absolute or from the working folder.
+    /// Absolute, or from the working folder.
     pub file_path: String,
     /// All of its new text.
     pub content: String,

@@ -19,6 +19,9 @@ pub struct SendMessageInput {
     /// The worker's id or name, or `*` for all that run.
     pub to: String,
     /// What it is to know or do.
+    // The forms are for teammates. As long as there are none, offering them would cost every
+    // request a thousand bytes for what is always refused.
+    #[schemars(with = "String")]
     pub message: Mail,
     /// What the message is about, in a few words, for those who watch.
     pub summary: Option<String>,
