@@ -73,7 +73,7 @@ impl Conversation {
         let encoding = Encoding {
             // Chat Completions has the system text as the first message.
             started: !head.ends_with(b"["),
-            open: None,
+            ..Encoding::default()
         };
         Self {
             who,

@@ -85,10 +85,10 @@ impl Wire for Chat {
     }
 
     fn tail(&self, encoding: &Encoding) -> &'static [u8] {
-        if encoding.open.is_some() {
-            b"\"}]}"
-        } else {
-            b"]}"
+        match (encoding.open, encoding.in_parts) {
+            (Some(_), false) => b"\"}]}",
+            (Some(_), true) => b"]}]}",
+            (None, _) => b"]}",
         }
     }
 
@@ -100,7 +100,8 @@ impl Wire for Chat {
 /// Ends the message that is open and makes room for the next.
 fn next(encoding: &mut Encoding, out: &mut Vec<u8>) {
     if encoding.open.take().is_some() {
-        out.extend_from_slice(b"\"}");
+        let end: &[u8] = if encoding.in_parts { b"]}" } else { b"\"}" };
+        out.extend_from_slice(end);
     }
     comma(out, &mut !encoding.started);
     encoding.started = true;
@@ -207,6 +208,10 @@ impl Chat {
         if text.is_empty() {
             return;
         }
+        if encoding.open.is_some() && encoding.in_parts {
+            out.push(b',');
+            return text_part(&text, out);
+        }
         let mut quoted = Vec::with_capacity(text.len() + 2);
         if encoding.open.is_some() {
             string(&mut quoted, &format!("\n\n{text}"));
@@ -215,12 +220,14 @@ impl Chat {
             next(encoding, out);
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":\"");
             encoding.open = Some(Role::User);
+            encoding.in_parts = false;
         }
         // Without its quotes: the string stays open.
         out.extend_from_slice(&quoted[1..quoted.len() - 1]);
     }
 
-    /// Results of tools hold text alone on this wire, so their images follow as the user's.
+    /// Results of tools hold text alone on this wire, so their images follow as the user's. The
+    /// list stays open, as a text does.
     fn with_images(
         &self,
         text: &str,
@@ -228,27 +235,34 @@ impl Chat {
         encoding: &mut Encoding,
         out: &mut Vec<u8>,
     ) {
-        next(encoding, out);
-        out.extend_from_slice(b"{\"role\":\"user\",\"content\":[");
-        let mut first = true;
-        let text = if text.is_empty() {
-            "The images of the results above:"
-        } else {
-            text
+        let text = match (text, encoding.open.is_some() && encoding.in_parts) {
+            ("", true) => "More images:",
+            ("", false) => "The images of the results above:",
+            (text, _) => text,
         };
-        comma(out, &mut first);
-        Members::open(out)
-            .str("type", "text")
-            .str("text", text)
-            .close();
+        if encoding.open.is_some() && encoding.in_parts {
+            out.push(b',');
+        } else {
+            next(encoding, out);
+            out.extend_from_slice(b"{\"role\":\"user\",\"content\":[");
+            encoding.open = Some(Role::User);
+            encoding.in_parts = true;
+        }
+        text_part(text, out);
         for image in images {
-            comma(out, &mut first);
+            out.push(b',');
             let mut url = Vec::new();
             Members::open(&mut url).str("url", &data_url(image)).close();
             let mut members = Members::open(out).str("type", "image_url");
             members.key("image_url").extend_from_slice(&url);
             members.close();
         }
-        out.extend_from_slice(b"]}");
     }
+}
+
+fn text_part(text: &str, out: &mut Vec<u8>) {
+    Members::open(out)
+        .str("type", "text")
+        .str("text", text)
+        .close();
 }

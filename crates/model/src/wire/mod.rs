@@ -63,6 +63,8 @@ pub trait Decoder: Send {
 pub struct Encoding {
     /// The message that was begun last and can still take blocks of its role.
     pub open: Option<Role>,
+    /// Whether the open message is a list of parts, where a wire has more than one form.
+    pub in_parts: bool,
     /// Whether anything was written yet.
     pub started: bool,
 }
