@@ -51,7 +51,11 @@ impl Scripted {
             agent_type: who.agent_type.clone(),
         };
         let script = |what: String| ModelError::new(ErrorKind::Script, what);
-        let (past, input) = rounds(&bytes).map_err(script)?;
+        let (past, input) = match rounds(&bytes) {
+            Ok(rounds) if start <= end => rounds,
+            // The record was repaired or shortened: what was said before is another to the byte.
+            _ => rounds(&conversation.since(0).0).map_err(script)?,
+        };
         // A conversation that another process began.
         if start == 0 && !past.is_empty() {
             self.player.catch_up(&speaker, &past);
