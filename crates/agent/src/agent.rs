@@ -8,6 +8,7 @@ use gaffer_protocol::{
     AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, MailId, Message, Origin,
     StopReason, ToolResult, ToolUse, Usage, Waiting, tags,
 };
+use gaffer_store::transcript::ANSWER_CUT;
 use gaffer_store::{Entry, Record, Transcript};
 use gaffer_tools::hook::AgentHooks;
 use gaffer_tools::{Context, ToolSet};
@@ -20,7 +21,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 const CUT_OFF: &str = "The run was stopped while this call was under way or before it began. It may have been carried out in part; look before you repeat it.";
-const ANSWER_CUT: &str = "Not run: your answer reached its length limit, so this call may be incomplete. Send it again, in smaller parts.";
 
 /// What an agent is made of.
 #[derive(Debug)]

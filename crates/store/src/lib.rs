@@ -13,4 +13,4 @@ pub use book::{Book, BookError};
 pub use find::{Found, NotFound};
 pub use owner::{Owner, OwnerError, Ownership};
 pub use session::{Home, SessionError, SessionFolder};
-pub use transcript::{Entry, Fold, Record, Start, Transcript, Turn};
+pub use transcript::{Damage, Entry, Fold, Record, Start, TooLarge, Transcript, Turn};
