@@ -8,8 +8,10 @@ use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
 use gaffer_model::Conversation;
 use gaffer_protocol::event::Denied;
-use gaffer_protocol::{AgentId, AgentName, Block, End, MailId, Origin, StopReason, Waiting};
-use gaffer_store::{Entry, Record, Start, Transcript};
+use gaffer_protocol::{
+    AgentId, AgentName, Block, End, EventKind, MailId, Origin, StopReason, Waiting,
+};
+use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::Moment;
 use gaffer_tools::{Context, Seen};
 use std::fs::File;
@@ -215,28 +217,26 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     }
     let mut conversation = outfit.open(id, &known.name, &known.kind);
     let path = known.transcript.clone();
-    let opened = |why: std::io::Error| format!("cannot open {}: {why}", path.display());
-    let mut is_new = matches!(run, Run::Begins(_)) || !path.exists();
-    let mut transcript = match is_new {
-        true => Transcript::create(path.clone()).map_err(opened)?,
-        false => {
-            let (path, at) = (path.clone(), parts.clock.now());
-            let read = tokio::task::spawn_blocking(move || Transcript::resume(path, at, &|_| None));
-            let read = read.await.map_err(|error| error.to_string())?;
-            let (transcript, fold) = read.map_err(opened)?;
-            // One that was stopped in the queue has not begun before.
-            is_new = fold.start.is_none();
-            for message in &fold.messages {
-                conversation.push(message);
-            }
-            transcript
+    let (mut transcript, fold) = match run {
+        Run::Begins(_) => {
+            let transcript = Transcript::create(path.clone()).map_err(|why| why.to_string())?;
+            (transcript, Fold::default())
         }
+        Run::Continues(_) | Run::Fails(..) => resume(crew, id, known).await?,
     };
+    for message in &fold.messages {
+        conversation.push(message);
+    }
     let mut opening = Vec::new();
-    if is_new {
+    // One that was stopped in the queue has not begun before.
+    if fold.start.is_none() {
         let entry = Entry::Start(Box::new(start(crew, id, known, &outfit, &context)));
         let at = parts.clock.now();
-        transcript.append(&Record { at, entry }).map_err(opened)?;
+        let written = |why: std::io::Error| format!("cannot write {}: {why}", path.display());
+        transcript.append(&Record { at, entry }).map_err(written)?;
+    }
+    // One of which only the first record is lost has been told.
+    if fold.start.is_none() && fold.messages.is_empty() {
         opening.extend(outfitter.opening(&known.kind));
         opening.extend(greeting(id, known, &context).await);
     }
@@ -247,6 +247,22 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
         transcript,
         opening,
     })
+}
+
+/// Takes a transcript up again. The user hears of it if it was damaged.
+async fn resume(crew: &Crew, id: AgentId, known: &Known) -> Result<(Transcript, Fold), String> {
+    let path = known.transcript.clone();
+    let resumed = tokio::task::spawn_blocking(move || Transcript::resume(path));
+    let resumed = resumed.await.map_err(|error| error.to_string())?;
+    let (transcript, fold) = resumed.map_err(|why| why.to_string())?;
+    if !fold.damaged.is_empty() {
+        let text = format!(
+            "the transcript of {} was damaged: {}",
+            known.name, fold.damaged
+        );
+        crew.emit(id, EventKind::Notice(text));
+    }
+    Ok((transcript, fold))
 }
 
 impl Made {
