@@ -29,6 +29,7 @@ mod crew_verbs;
 mod crew_whim;
 #[cfg(feature = "coordinator")]
 mod crew_world;
+mod damaged;
 mod demo;
 mod faults;
 mod gear;

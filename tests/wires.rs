@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-fn open(kind: WireKind, system: &str) -> Conversation {
+pub(crate) fn open(kind: WireKind, system: &str) -> Conversation {
     let who = Who {
         id: AgentId::random(&Seeded::new(1)),
         name: AgentName::main(),
