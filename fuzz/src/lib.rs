@@ -9,6 +9,7 @@ mod fence;
 mod rules;
 mod splitter;
 mod sse;
+mod transcript;
 
 /// Something that takes any bytes.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +18,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     // Shell commands taken apart: what is denied stays so in whatever it stands in.
     Target {
         name: "splitter",
@@ -37,6 +38,11 @@ pub const TARGETS: [Target; 4] = [
     Target {
         name: "sse",
         run: sse::run,
+    },
+    // Transcripts: whatever they hold, the conversation goes on.
+    Target {
+        name: "transcript",
+        run: transcript::run,
     },
 ];
 

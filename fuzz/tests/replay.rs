@@ -60,8 +60,13 @@ fn sse() {
 }
 
 #[test]
+fn transcript() {
+    replay("transcript");
+}
+
+#[test]
 fn every_folder_of_inputs_belongs_to_a_target_that_is_replayed() {
-    let mut replayed = ["splitter", "rules", "fence", "sse"];
+    let mut replayed = ["splitter", "rules", "fence", "sse", "transcript"];
     replayed.sort_unstable();
     let mut targets = TARGETS.map(|target| target.name);
     targets.sort_unstable();
