@@ -187,6 +187,51 @@ fn a_whole_record_is_what_was_said() {
     }
 }
 
+/// What the agent pushed while it ran, in its own order.
+fn live(kind: WireKind, entries: &[Entry]) -> Vec<u8> {
+    let mut conversation = open(kind, "system");
+    let mut results: Vec<&ToolResult> = Vec::new();
+    let mut calls: Vec<&str> = Vec::new();
+    for entry in entries {
+        match entry {
+            Entry::Input(message) => conversation.push(message),
+            Entry::Answer(answer) => {
+                calls = answer.tool_uses().map(|call| call.id.as_str()).collect();
+                conversation.push(&Message::assistant(answer.blocks.clone()));
+            }
+            Entry::Result(result) => results.push(result),
+            Entry::Start(_) | Entry::End(_) => {}
+        }
+        if !calls.is_empty() && results.len() == calls.len() {
+            let place = |result: &&ToolResult| calls.iter().position(|id| *id == result.call);
+            results.sort_by_key(place);
+            let blocks = results.drain(..).cloned().map(Block::ToolResult);
+            conversation.push(&Message::user(blocks.collect()));
+            calls.clear();
+        }
+    }
+    conversation.request().to_vec()
+}
+
+/// Otherwise a provider's cache would not know the conversation any more.
+#[test]
+fn a_whole_record_goes_on_with_the_same_bytes() {
+    for kind in WireKind::ALL {
+        let mut entries = life(kind, 40);
+        entries.retain(|entry| match entry {
+            // Not sent again, because providers refuse it.
+            Entry::Answer(answer) => !matches!(answer.blocks[..], [Block::Reasoning(_)]),
+            _ => true,
+        });
+        let mut conversation = open(kind, "system");
+        for message in Fold::of(&lines(entries.clone()).concat()).messages {
+            conversation.push(&message);
+        }
+        let resumed = String::from_utf8(conversation.request().to_vec()).unwrap();
+        assert_eq!(resumed, String::from_utf8(live(kind, &entries)).unwrap());
+    }
+}
+
 #[test]
 fn cut_at_every_byte_it_goes_on_everywhere() {
     for kind in WireKind::ALL {
