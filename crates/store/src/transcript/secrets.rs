@@ -129,6 +129,9 @@ fn is_boundary(line: &[u8], at: usize, kind: Kind) -> bool {
         {
             true
         }
+        // An escaped character in an address.
+        [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
+        before if ends_with_colour(before) => true,
         // The user's part of an address.
         [.., b'/', b'/'] => true,
         // Plain base64 has these, but no `-` and no `_`.
@@ -137,6 +140,16 @@ fn is_boundary(line: &[u8], at: usize, kind: Kind) -> bool {
         [.., b'.'] => false,
         [.., last] => !is_word(*last),
     }
+}
+
+/// Whether a terminal's sequence stands at the end, such as what colours a match.
+fn ends_with_colour(before: &[u8]) -> bool {
+    let Some((b'm' | b'K', before)) = before.split_last() else {
+        return false;
+    };
+    let is_figure = |byte: &&u8| byte.is_ascii_digit() || **byte == b';';
+    let figures = before.iter().rev().take(16).take_while(is_figure).count();
+    before[..before.len() - figures].ends_with(b"\\u001b[")
 }
 
 impl Kind {

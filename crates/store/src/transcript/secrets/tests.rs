@@ -60,6 +60,8 @@ fn keys_are_left_out_wherever_they_stand() {
             ("https://user:", "@example.com"),
             ("é", "é"),
             ("\u{1b}", "."),
+            ("\u{1b}[01;31m\u{1b}[K", "\u{1b}[m"),
+            ("https://x/?key%3D", "&y"),
             ("in code \\n", "\\n"),
             ("(", ")"),
         ] {
