@@ -76,6 +76,7 @@ fn result(call: &str, parts: Vec<ResultPart>) -> Entry {
         call: call.into(),
         parts,
         is_error: call.ends_with('2'),
+        mail: None,
     }))
 }
 
@@ -396,7 +397,7 @@ async fn a_worker_with_a_damaged_transcript_goes_on_and_the_user_hears_of_it() {
 
     let script = "agents: [{ steps: [{ calls: [{ tool: Work, input: { ms: 10 } }] }, { say: Done. }, { say: Again. }, { say: Thrice. }] }]";
     let world = World::new(Plan::script(script));
-    let id = world.start("w").id;
+    let id = world.start("w").await.id;
     world.settle().await;
     let path = world.folder.transcript(id);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -421,7 +422,11 @@ async fn a_worker_with_a_damaged_transcript_goes_on_and_the_user_hears_of_it() {
         .collect()
     };
     for _ in 0..2 {
-        world.crew.send(MailSender::Human, "w", "again").unwrap();
+        world
+            .crew
+            .send(MailSender::Human, "w", "again")
+            .await
+            .unwrap();
         world.settle().await;
         let fold = world.fold(id);
         assert!(fold.damaged.is_empty(), "{}", fold.damaged);

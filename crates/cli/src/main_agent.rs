@@ -135,8 +135,8 @@ pub(crate) fn seat(
 impl Earlier {
     fn of(fold: Fold, path: &Path) -> Self {
         let damage = (!fold.damaged.is_empty()).then(|| {
-            let (lines, path) = (fold.damaged.len(), path.display());
-            format!("{lines} lines of {path} could not be read and were left out")
+            let path = path.display();
+            format!("{path} was damaged: {}", fold.damaged)
         });
         let last = fold.messages.last();
         Self {
@@ -158,11 +158,9 @@ fn open_record(
         None => (Transcript::create(path.to_owned())?, None),
         Some(contents) => {
             let own = contents.answers.iter().filter(|(agent, ..)| *agent == id);
-            let answers: HashMap<&str, &String> = own
-                .map(|(_, call, answer)| (call.as_str(), answer))
-                .collect();
-            let known = |call: &str| answers.get(call).map(|answer| (*answer).clone());
-            let (transcript, fold) = Transcript::resume(path.to_owned(), record.at, &known)?;
+            let known = own.map(|(_, call, answer)| (call.clone(), answer.clone()));
+            let known: HashMap<String, String> = known.collect();
+            let (transcript, fold) = Transcript::resume_knowing(path.to_owned(), &known)?;
             (transcript, Some(fold))
         }
     };

@@ -26,6 +26,17 @@ fn without_result(call: String, why: &str) -> ToolResult {
         call,
         parts: vec![ResultPart::Text(why.to_owned())],
         is_error: true,
+        mail: None,
+    }
+}
+
+/// What is known from elsewhere about calls that took effect: their answers.
+pub type Known = HashMap<String, String>;
+
+fn answered(call: String, answer: &str) -> ToolResult {
+    ToolResult {
+        is_error: false,
+        ..without_result(call, answer)
     }
 }
 
@@ -91,7 +102,7 @@ impl Open {
     }
 
     /// The results in the order of the calls.
-    pub(super) fn close(self, is_damaged: bool) -> impl Iterator<Item = Closed> {
+    pub(super) fn close(self, is_damaged: bool, known: &Known) -> impl Iterator<Item = Closed> {
         let why = match (self.is_whole, is_damaged) {
             (false, _) => ANSWER_CUT,
             (true, true) => RESULT_LOST,
@@ -105,9 +116,14 @@ impl Open {
             }
             None => {
                 let recorded = call.recorded.unwrap_or_else(|| call.id.clone());
+                let answer = known.get(&recorded);
+                let made = |id| match answer {
+                    Some(answer) => answered(id, answer),
+                    None => without_result(id, why),
+                };
                 Closed {
-                    result: without_result(call.id, why),
-                    made: Some(without_result(recorded, why)),
+                    result: made(call.id),
+                    made: Some(made(recorded)),
                 }
             }
         })

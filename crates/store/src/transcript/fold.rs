@@ -4,7 +4,7 @@
 //! It begins with the user's side, the two sides alternate, and every call has one result right
 //! behind its answer. Where the record has a hole, the conversation says so.
 
-use super::calls::{Ids, Open};
+use super::calls::{Ids, Known, Open};
 use super::damage::Damage;
 use super::heal;
 use super::reading::{self, Kept};
@@ -53,6 +53,7 @@ pub struct Fold {
     is_lost: bool,
     /// What was made up and belongs before the entry that was taken last.
     made: Vec<Entry>,
+    known: Known,
 }
 
 /// What one answer cost.
@@ -68,13 +69,21 @@ pub struct Turn {
 impl Fold {
     pub fn read(path: &Path) -> io::Result<Self> {
         let file = BufReader::with_capacity(reading::CHUNK, File::open(path)?);
-        Ok(reading::fold(file, &mut |_| Ok(()))?.0)
+        Ok(reading::fold(Self::default(), file, &mut |_| Ok(()))?.0)
+    }
+
+    /// An empty one that knows the answers of some calls.
+    pub(super) fn knowing(known: Known) -> Self {
+        Self {
+            known,
+            ..Self::default()
+        }
     }
 
     /// The fold of bytes that are in memory already.
     pub fn of(bytes: &[u8]) -> Self {
         // Reading from memory cannot fail.
-        reading::fold(bytes, &mut |_: Kept<'_>| Ok(()))
+        reading::fold(Self::default(), bytes, &mut |_: Kept<'_>| Ok(()))
             .map_or_else(|_| Self::default(), |(fold, _)| fold)
     }
 
@@ -137,7 +146,10 @@ impl Fold {
     }
 
     fn take(&mut self, entry: Entry) {
-        self.end = None;
+        // A process that took the session up has not yet done anything with it.
+        if !matches!(entry, Entry::Start(_)) {
+            self.end = None;
+        }
         match entry {
             Entry::Start(start) => self.start = Some(*start),
             Entry::Input(message) => {
@@ -197,6 +209,7 @@ impl Fold {
     }
 
     fn take_result(&mut self, result: Arc<ToolResult>) {
+        self.heard.extend(result.mail);
         if let Err(result) = self.open.take(result)
             && !self.ids.knows(&result.call)
         {
@@ -210,7 +223,7 @@ impl Fold {
     fn close_calls(&mut self) {
         let mut results = Vec::new();
         let mut is_told = false;
-        for closed in std::mem::take(&mut self.open).close(self.is_lost) {
+        for closed in std::mem::take(&mut self.open).close(self.is_lost, &self.known) {
             results.push(Block::ToolResult(closed.result));
             if let Some(made) = closed.made {
                 self.made.push(Entry::Result(Arc::new(made)));

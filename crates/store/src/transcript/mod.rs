@@ -12,7 +12,7 @@ mod repair;
 mod secrets;
 mod writing;
 
-pub use calls::{ANSWER_CUT, interrupted};
+pub use calls::{ANSWER_CUT, Known, interrupted};
 pub use damage::Damage;
 pub use fold::{Fold, Turn};
 pub use record::{Entry, Record, Start};

@@ -37,10 +37,10 @@ pub(super) struct Tail {
 
 /// Folds all lines, and shows what a whole record would consist of.
 pub(super) fn fold(
+    mut fold: Fold,
     reader: impl BufRead,
     keep: &mut dyn FnMut(Kept<'_>) -> io::Result<()>,
 ) -> io::Result<(Fold, Tail)> {
-    let mut fold = Fold::default();
     let mut tail = Tail { is_ended: true };
     let mut lines = Lines::new(reader, MOST_LINE);
     while let Some(line) = lines.next()? {

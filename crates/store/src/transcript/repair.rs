@@ -2,6 +2,7 @@
 //!
 //! A crash at any point leaves the file as it was or repaired, and repairing again is harmless.
 
+use super::calls::Known;
 use super::fold::Fold;
 use super::reading::{self, CHUNK, Kept};
 use super::writing::{MOST_RECORD, Transcript, failed, line, sync_folder};
@@ -21,6 +22,12 @@ impl Transcript {
     /// file is written anew with all that can be read. Calls without a result get an honest one,
     /// so that the next fold sees the same conversation. It blocks: it reads the whole file.
     pub fn resume(path: PathBuf) -> io::Result<(Self, Fold)> {
+        Self::resume_knowing(path, &Known::new())
+    }
+
+    /// The same where something is known about calls that have no result: those that took effect
+    /// are answered so.
+    pub fn resume_knowing(path: PathBuf, known: &Known) -> io::Result<(Self, Fold)> {
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(why) if why.kind() == ErrorKind::NotFound => {
@@ -29,7 +36,9 @@ impl Transcript {
             Err(why) => return Err(failed("read the transcript", &path)(why)),
         };
         let mut made = Vec::new();
-        let (fold, tail) = reading::fold(BufReader::with_capacity(CHUNK, &file), &mut |kept| {
+        let reader = BufReader::with_capacity(CHUNK, &file);
+        let begin = Fold::knowing(known.clone());
+        let (fold, tail) = reading::fold(begin, reader, &mut |kept| {
             match kept {
                 Kept::Made(record) => made.push(record),
                 // Only what is made up behind the last record is still to be written.
@@ -42,7 +51,7 @@ impl Transcript {
             // Both folds at once could be twice the memory.
             drop(fold);
             drop(made);
-            return repair(path, &file);
+            return repair(path, &file, known);
         }
         drop(file);
         let mut transcript = Self::create(path)?;
@@ -56,12 +65,12 @@ impl Transcript {
     }
 }
 
-fn repair(path: PathBuf, file: &File) -> io::Result<(Transcript, Fold)> {
+fn repair(path: PathBuf, file: &File, known: &Known) -> io::Result<(Transcript, Fold)> {
     let kept = keep(&path, file)?;
     // The original must be safe under its other name before this one is taken from it.
     sync_folder(&path)?;
     let new = beside(&path, "repairing");
-    let fold = rewrite(file, &new).map_err(failed("write", &new))?;
+    let fold = rewrite(file, &new, known).map_err(failed("write", &new))?;
     fs::rename(&new, &path)
         .map_err(failed("put the repaired transcript in the place of", &path))?;
     sync_folder(&path)?;
@@ -71,7 +80,7 @@ fn repair(path: PathBuf, file: &File) -> io::Result<(Transcript, Fold)> {
 }
 
 /// Writes what a whole record consists of into a file of its own.
-fn rewrite(mut file: &File, new: &Path) -> io::Result<Fold> {
+fn rewrite(mut file: &File, new: &Path, known: &Known) -> io::Result<Fold> {
     io::Seek::rewind(&mut file)?;
     let out = OpenOptions::new()
         .write(true)
@@ -81,7 +90,8 @@ fn rewrite(mut file: &File, new: &Path) -> io::Result<Fold> {
         .open(new)?;
     let mut out = BufWriter::with_capacity(CHUNK, out);
     let reader = BufReader::with_capacity(CHUNK, file);
-    let (fold, _) = reading::fold(reader, &mut |kept| match kept {
+    let begin = Fold::knowing(known.clone());
+    let (fold, _) = reading::fold(begin, reader, &mut |kept| match kept {
         Kept::Read(bytes) => {
             out.write_all(bytes)?;
             out.write_all(b"\n")

@@ -20,6 +20,7 @@ pub(super) fn result(id: &str) -> Entry {
         call: id.into(),
         parts: vec![ResultPart::Text(format!("result of {id}"))],
         is_error: false,
+        mail: None,
     }))
 }
 

@@ -101,6 +101,11 @@ impl Transcript {
         &self.path
     }
 
+    /// The file, for whoever has to see it on the disk itself.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Appends one record in one write: when this returns, a killed process has not lost it. If it
     /// fails the file is as it was before, and the next append may work.
     pub fn append(&mut self, record: &Record) -> io::Result<()> {

@@ -338,6 +338,7 @@ fn damaged_images_become_words() {
         call: "a".into(),
         parts,
         is_error: false,
+        mail: None,
     }));
     let fold = fold(vec![input("x"), answer(vec![call("a")]), result]);
     let Block::ToolResult(result) = &fold.messages[2].blocks[0] else {
@@ -376,7 +377,7 @@ fn every_byte_is_read_once_and_a_little_at_a_time() {
         largest: 0,
     };
     let reader = BufReader::with_capacity(reading::CHUNK, &mut counting);
-    let (fold, _) = reading::fold(reader, &mut |_| Ok(())).unwrap();
+    let (fold, _) = reading::fold(Fold::default(), reader, &mut |_| Ok(())).unwrap();
     assert_eq!(fold.messages.len(), 1200);
     assert_eq!(counting.read, many.len() as u64);
     assert!(counting.largest <= reading::CHUNK);

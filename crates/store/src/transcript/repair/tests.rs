@@ -242,3 +242,25 @@ fn an_entry_that_is_no_use_does_not_come_back() {
     assert_eq!(resumed(&place).len(), 1);
     assert_eq!(place.names().len(), 2);
 }
+
+#[test]
+fn what_took_effect_is_answered_also_where_the_record_is_torn() {
+    let temp = tempfile::tempdir().unwrap();
+    for torn in ["", "{\"at\":\"2026-"] {
+        let path = temp.path().join(format!("t{}.jsonl", torn.len()));
+        let mut bytes = bytes(vec![input("go"), answer(vec![call("a"), call("b")])]);
+        bytes.extend(torn.as_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        let known = [("a".to_owned(), "task_id: 1".to_owned())].into();
+        let (_, fold) = Transcript::resume_knowing(path.clone(), &known).unwrap();
+        let again = Fold::read(&path).unwrap();
+        for fold in [fold, again] {
+            let results: Vec<_> = fold.messages.last().unwrap().blocks.iter().collect();
+            let [Block::ToolResult(a), Block::ToolResult(b)] = results[..] else {
+                panic!("{results:?}");
+            };
+            assert_eq!((a.text().as_str(), a.is_error), ("task_id: 1", false));
+            assert!(b.is_error);
+        }
+    }
+}

@@ -34,6 +34,7 @@ fn long(len: usize) -> Record {
             call: "a".into(),
             parts: vec![ResultPart::Text("x".repeat(len))],
             is_error: false,
+            mail: None,
         })),
     }
 }
