@@ -195,7 +195,7 @@ fn open(job: &mut Job, clock: &SystemClock) -> anyhow::Result<(Opened, Ownership
             let owned = old.own(&job.home, &job.cwd, &job.session, now)?;
             let book = old.folder.book();
             let opened = Opened {
-                contents: Some(book.read()?),
+                contents: Some(book.take_up()?),
                 folder: old.folder,
                 about: old.about,
                 book,

@@ -5,6 +5,7 @@
 //! hundred ends at once cost little more than one. Nothing is opened before the first step: a
 //! session without a crew has no book.
 
+mod aside;
 mod schema;
 mod step;
 #[cfg(test)]
@@ -23,6 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 const FILE: &str = "crew.db";
+/// No book is smaller, in bytes.
+const SMALLEST: u64 = 512;
 
 /// Why the book could not be written or read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -31,6 +34,29 @@ pub struct BookError {
     what: &'static str,
     path: PathBuf,
     why: Arc<rusqlite::Error>,
+}
+
+impl BookError {
+    /// Whether it says that the file is not what it should be. All else may pass.
+    fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode as Code;
+        match &*self.why {
+            rusqlite::Error::SqliteFailure(error, _) => match error.code {
+                Code::DatabaseCorrupt | Code::NotADatabase | Code::Unknown => true,
+                // A file that is shorter than it says.
+                Code::SystemIoFailure => {
+                    error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ
+                }
+                _ => false,
+            },
+            rusqlite::Error::SqlInputError { .. }
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Clones are the same book.
@@ -107,6 +133,36 @@ impl Book {
         let mut connection = self.0.connection();
         let read = |connection: &mut Option<Connection>| Contents::read(self.0.opened(connection)?);
         read(&mut connection).map_err(|why| self.0.error("read", why))
+    }
+
+    /// The same for whoever goes on with the session. A book that is damaged is kept beside
+    /// (`….damaged-1`), and a new one begins with what could be read. The transcripts say the rest.
+    pub fn take_up(&self) -> Result<Contents, BookError> {
+        if !self.0.path.exists() {
+            return Ok(Contents::default());
+        }
+        let size = self.0.path.metadata().map_or(0, |it| it.len());
+        // SQLite would take a file without a whole page for a new one, and begin it.
+        let is_stub = (1..SMALLEST).contains(&size);
+        let read = (!is_stub).then(|| self.read());
+        let (mut contents, why) = match read.transpose() {
+            Ok(None) => (Contents::default(), "it is cut off".to_owned()),
+            Ok(Some(contents)) => match self.0.check() {
+                None if contents.damaged.is_empty() => return Ok(contents),
+                None => (contents, "a part of it makes no sense".to_owned()),
+                Some(why) => (contents, why),
+            },
+            Err(error) if error.is_damage() => (Contents::default(), error.why.to_string()),
+            Err(error) => return Err(error),
+        };
+        // What has it open must not write into what is put aside.
+        *self.0.connection() = None;
+        let kept = aside::put(&self.0.path);
+        let kept = kept.map_err(|why| self.0.error("put aside", odd(why)))?;
+        self.0.commit([&contents.as_step()].into_iter())?;
+        let word = format!("{why}; the original is {}", kept.display());
+        contents.damaged.push(word);
+        Ok(contents)
     }
 
     /// Writes a copy of the book as it is now, also while its owner writes.
@@ -198,6 +254,20 @@ impl Inner {
             transaction.commit()
         };
         commit(&mut connection).map_err(|why| self.error("write", why))
+    }
+
+    /// What is wrong with the file, if anything is.
+    fn check(&self) -> Option<String> {
+        let mut connection = self.connection();
+        let check = |connection: &mut Option<Connection>| {
+            let opened = self.opened(connection)?;
+            opened.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+        };
+        match check(&mut connection) {
+            Ok(answer) if answer == "ok" => None,
+            Ok(answer) => Some(answer.replace('\n', " ")),
+            Err(why) => Some(why.to_string()),
+        }
     }
 
     /// A log whose book is not on the disk would be worth nothing after a loss of power.

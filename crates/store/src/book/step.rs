@@ -167,6 +167,9 @@ fn number(id: MailId) -> rusqlite::Result<i64> {
     i64::try_from(id.0).map_err(|why| rusqlite::Error::ToSqlConversionFailure(why.into()))
 }
 
+/// A damaged number of runs must not keep anybody busy.
+const MOST_RUNS: u32 = 100_000;
+
 /// A task with what has become of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entered {
@@ -193,6 +196,29 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// What makes a new book say the same.
+    pub(super) fn as_step(&self) -> Step {
+        let mut changes = Vec::new();
+        for entered in &self.tasks {
+            changes.push(Change::Start(entered.task.clone()));
+            let id = entered.task.id;
+            changes.extend((1..entered.runs).map(|_| Change::GoOn(id)));
+            changes.extend(entered.end.clone().map(|end| Change::End {
+                task: id,
+                end,
+                notes: entered.notes.clone().unwrap_or_default(),
+            }));
+        }
+        changes.extend(self.letters.iter().cloned().map(Change::Send));
+        let answers = self.answers.iter().cloned();
+        changes.extend(answers.map(|(agent, call, answer)| Change::Answered {
+            agent,
+            call,
+            answer,
+        }));
+        Step::synced(changes)
+    }
+
     pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {
         let mut contents = Self::default();
         let mut damaged = Vec::new();
@@ -243,7 +269,7 @@ fn entered(row: &rusqlite::Row<'_>) -> Result<Entered, Odd> {
     let end = end.map(|end| serde_json::from_str(&end)).transpose()?;
     Ok(Entered {
         task,
-        runs: row.get(2)?,
+        runs: row.get::<_, u32>(2)?.clamp(1, MOST_RUNS),
         end,
         notes: row.get(4)?,
     })

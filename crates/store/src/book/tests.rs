@@ -175,3 +175,61 @@ async fn what_a_newer_version_wrote_is_left_alone() {
     assert!(why.contains("newer version"), "{why}");
     assert!(second.write(start()).await.is_err());
 }
+
+#[tokio::test]
+async fn a_damaged_book_is_kept_and_begins_anew_with_what_can_be_read() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join(FILE);
+    {
+        let book = book(&temp);
+        for n in 1..=40 {
+            let started = vec![Change::Start(task(n)), Change::Send(letter(n.into(), n))];
+            book.write(Step::written(started)).await.unwrap();
+        }
+    }
+    // All in one file.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let to_file = "PRAGMA wal_checkpoint(TRUNCATE)";
+    connection.query_row(to_file, [], |_| Ok(())).unwrap();
+    drop(connection);
+    let whole = std::fs::read(&path).unwrap();
+    assert!(whole.len() > 20_000);
+    let mut read = 0;
+    for at in (0..whole.len()).step_by(397) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&path, &bytes).unwrap();
+        let contents = book(&temp).take_up().unwrap();
+        assert!(contents.tasks.len() <= 40 && contents.letters.len() <= 40);
+        read += usize::from(contents.tasks.len() == 40);
+        // Whatever was damaged: the book can be written now, and says what it said.
+        let step = Step::synced(vec![Change::Start(task(99))]);
+        book(&temp).write(step).await.unwrap();
+        let again = book(&temp).read().unwrap();
+        assert_eq!(again.tasks.len(), contents.tasks.len() + 1, "byte {at}");
+        let sorted = |mut letters: Vec<Letter>| {
+            letters.sort_by_key(|letter| letter.id);
+            letters
+        };
+        let (letters, before) = (sorted(again.letters), sorted(contents.letters));
+        assert!(letters == before, "byte {at}: {letters:?} {before:?}");
+        for file in std::fs::read_dir(temp.path()).unwrap() {
+            std::fs::remove_file(file.unwrap().path()).unwrap();
+        }
+    }
+    assert!(read > 0);
+    for size in [0, 1, 100, 4096, 5000, whole.len() - 1] {
+        std::fs::write(&path, &whole[..size]).unwrap();
+        let contents = book(&temp).take_up().unwrap();
+        let step = Step::synced(vec![Change::Start(task(99))]);
+        book(&temp).write(step).await.unwrap();
+        if size > 0 {
+            assert!(!contents.damaged.is_empty(), "{size} bytes");
+            let kept = std::fs::read(temp.path().join("crew.db.damaged-1")).unwrap();
+            assert_eq!(kept, &whole[..size]);
+        }
+        for file in std::fs::read_dir(temp.path()).unwrap() {
+            std::fs::remove_file(file.unwrap().path()).unwrap();
+        }
+    }
+}

@@ -396,25 +396,3 @@ fn many_calls_of_one_answer_and_many_of_one_id_are_linear() {
     assert_eq!(fold.messages[4].blocks.len(), 20_000);
     assert!(fold.damaged.is_empty());
 }
-
-/// Not a check: `cargo nextest run -p gaffer-store --run-ignored only` prints what it costs.
-#[test]
-#[ignore = "measures"]
-fn what_reading_costs() {
-    let many: Vec<u8> = (0..20_000).flat_map(|_| sample()).collect();
-    let began = std::time::Instant::now();
-    let messages = Fold::of(&many).messages.len();
-    let took = began.elapsed().as_secs_f64();
-    let size = many.len() as f64 / 1e6;
-    println!(
-        "small records: {messages} messages, {size:.0} MB, {:.0} MB/s",
-        size / took
-    );
-    let text = "0123456789 abcdef\n".repeat(60_000);
-    let large: Vec<u8> = (0..40).flat_map(|_| bytes(vec![input(&text)])).collect();
-    let began = std::time::Instant::now();
-    assert_eq!(Fold::of(&large).messages.len(), 40);
-    let took = began.elapsed().as_secs_f64();
-    let size = large.len() as f64 / 1e6;
-    println!("large records: {size:.0} MB, {:.0} MB/s", size / took);
-}

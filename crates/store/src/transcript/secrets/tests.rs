@@ -183,16 +183,3 @@ fn beginnings_in_a_row_cost_one_look() {
         assert_eq!(find(text.as_bytes()).len(), 0);
     }
 }
-
-/// Not a check: `cargo nextest run -p gaffer-store --run-ignored only` prints what it costs.
-#[test]
-#[ignore = "measures"]
-fn what_a_clean_line_costs() {
-    let code =
-        "    let some_name = other-thing.call(A_CONST, &self.value)?; // why\n".repeat(16_000);
-    for (name, text) in [("code", code), ("base64", noise(PLAIN, 1 << 20, 1))] {
-        let began = std::time::Instant::now();
-        assert_eq!(find(text.as_bytes()).len(), 0);
-        println!("{name}: {} bytes in {:?}", text.len(), began.elapsed());
-    }
-}

@@ -212,19 +212,3 @@ fn syncing_is_harmless_at_any_time() {
     transcript.sync().unwrap();
     assert!(transcript.is_named);
 }
-
-/// Not a check: `cargo nextest run -p gaffer-store --run-ignored only` prints what it costs.
-#[test]
-#[ignore = "measures"]
-fn what_appending_costs() {
-    let (_temp, mut transcript) = open();
-    for len in [900, 1_000_000] {
-        let record = long(len);
-        let times = if len < 1000 { 20_000 } else { 100 };
-        let began = std::time::Instant::now();
-        for _ in 0..times {
-            transcript.append(&record).unwrap();
-        }
-        println!("{len} bytes: {:?} each", began.elapsed() / times);
-    }
-}
