@@ -401,6 +401,7 @@ async fn ask(parts: &Parts, model_time: &mut Duration) -> Result<Answer, ModelEr
     let emit = |kind| parts.events.emit(parts.id, kind);
     let mut deltas = |delta: Delta<'_>| match delta {
         Delta::Queued => emit(EventKind::Waiting(Waiting::Gate)),
+        Delta::Notice(text) => emit(EventKind::Notice(text.to_owned())),
         Delta::Sent => emit(EventKind::Waiting(Waiting::Model)),
         Delta::Text(text) => emit(EventKind::TextDelta(text.to_owned())),
         Delta::Reasoning(text) => emit(EventKind::ReasoningDelta(text.to_owned())),

@@ -46,7 +46,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
     let mode = Mode::choose(&common, &settings)?;
     let mode = old.as_mut().map_or(Ok(mode), |old| old.mode(mode))?;
-    let chosen = Arc::new(choose(&common, &settings, mode)?);
+    let chosen = Arc::new(choose(&common, &settings, mode, &home)?);
     let session = match (&common.session_id, &old) {
         (Some(id), _) => {
             SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?

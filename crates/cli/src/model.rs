@@ -81,7 +81,12 @@ pub(crate) fn named(
 }
 
 /// Finds out who answers. Nothing is sent yet.
-pub(crate) fn choose(common: &Common, settings: &Settings, mode: Mode) -> anyhow::Result<Chosen> {
+pub(crate) fn choose(
+    common: &Common,
+    settings: &Settings,
+    mode: Mode,
+    home: &Path,
+) -> anyhow::Result<Chosen> {
     check_record(common)?;
     // The role's model goes before the general one, but not before the command line's.
     let role = settings.models.get(mode.as_str());
@@ -117,7 +122,8 @@ pub(crate) fn choose(common: &Common, settings: &Settings, mode: Mode) -> anyhow
     } else {
         let connection = connection(kind, common, settings, own.clone(), deadlines, &prices)?;
         let limit = own.max_concurrent_requests.unwrap_or(DEFAULT_LIMIT);
-        gate = Gates::default().of(&connection.base, connection.key.as_ref(), limit);
+        let gates = Gates::below(home.join("gates"));
+        gate = gates.of(&connection.base, connection.key.as_ref(), limit);
         key_source = if connection.key.is_some() {
             kind.key_variable()
         } else {

@@ -1,5 +1,6 @@
 //! What can go wrong with a request, typed by what to do about it.
 
+use crate::gate::Pressure;
 use std::time::Duration;
 
 /// One failed request. The message is the provider's own words where it gave any.
@@ -84,9 +85,13 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the provider said that too much is asked of it at once.
-    pub fn is_pressure(self) -> bool {
-        matches!(self, Self::RateLimited | Self::Overloaded)
+    /// How the provider said that too much is asked of it, if it did.
+    pub fn pressure(self) -> Option<Pressure> {
+        match self {
+            Self::RateLimited => Some(Pressure::TooFast),
+            Self::Overloaded => Some(Pressure::Overloaded),
+            _ => None,
+        }
     }
 
     fn label(self) -> &'static str {

@@ -1,35 +1,58 @@
-//! The gate: how many requests may be under way with one provider and key.
+//! The gate: how many requests may be under way with one provider and key, and how fast.
 //!
 //! It starts open to its limit. When the provider says that it is too much (429, 529) the width
 //! is halved, once for all requests that were under way together, and grows back with success.
 //! A wait that the provider asks for stops everybody. Who came first goes first.
+//!
+//! Inside one process those who wait stand in line, and only the first asks: `record.rs` says
+//! what is answered, `pace.rs` how fast, and `shared.rs` lets all processes ask the same record.
 
-use std::collections::VecDeque;
+mod bytes;
+mod ground;
+mod pace;
+mod record;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod time;
+
+pub use record::Pressure;
+pub use time::{SinceBoot, SinceStart, Ticks};
+
+use ground::{Ground, Local};
+use record::{Ended, Outcome};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, sleep, timeout};
 
-/// So many widths' worth of successes take the gate from closed to fully open again.
-const STEPS_TO_FULL: u32 = 16;
+/// How soon is asked again for a place that another process may give back, and how much later at
+/// most.
+const SOONEST: Duration = Duration::from_millis(4);
+const LATEST: Duration = Duration::from_millis(25);
+/// The same while no other process has anything under way; what this one gives back is known at
+/// once.
+const ALONE: Duration = Duration::from_millis(200);
+/// The file of the record is locked by another process for microseconds.
+const LOCKED: Duration = Duration::from_millis(1);
+/// No sleep is longer, so that a machine that was suspended meanwhile does not sleep on.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub struct Gate {
-    state: Arc<Mutex<State>>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct State {
-    limit: u32,
-    width: u32,
-    under_way: u32,
-    /// Successes since the width last changed.
-    successes: u32,
-    /// Counts the halvings: a request that began before the last one does not halve again.
-    epoch: u64,
-    closed_until: Option<Instant>,
-    /// Places handed out to a waiter count as under way at once, so nobody can slip in between.
-    waiting: VecDeque<oneshot::Sender<Place>>,
+struct Inner {
+    /// Held by the first of those who wait.
+    turn: Semaphore,
+    waiting: AtomicUsize,
+    /// A place of this process was given back, or the gate is wider.
+    freed: Notify,
+    local: Mutex<Local>,
 }
 
 /// What the gate looks like now, for showing.
@@ -37,109 +60,180 @@ struct State {
 pub struct GateView {
     pub limit: u32,
     pub width: u32,
+    /// In all processes that share the gate.
     pub under_way: u32,
+    /// In this process.
     pub waiting: usize,
+    /// How fast requests start, in requests a minute, if they are held back.
+    pub pace: Option<u32>,
+}
+
+enum Asked {
+    /// A place, and how long until its request may start.
+    Place(Place, Duration),
+    /// None is free; ask again after that long, or when one is given back.
+    Full(Option<Duration>),
+    Locked,
 }
 
 impl Gate {
+    /// A gate of this process alone.
     pub fn new(limit: u32) -> Self {
-        let limit = limit.max(1);
+        let time = SinceStart::new(Instant::now());
+        Self::with(Local::new(Ground::own(limit), limit, Arc::new(time)))
+    }
+
+    /// A gate that all processes share who name this folder. It is opened with the first request;
+    /// if that does not work the gate is this process's own, and `notice` says why.
+    pub fn shared(folder: PathBuf, limit: u32, time: Arc<dyn Ticks>) -> Self {
+        Self::with(Local::new(Ground::Folder(folder), limit, time))
+    }
+
+    fn with(local: Local) -> Self {
         Self {
-            state: Arc::new(Mutex::new(State {
-                limit,
-                width: limit,
-                under_way: 0,
-                successes: 0,
-                epoch: 0,
-                closed_until: None,
-                waiting: VecDeque::new(),
-            })),
+            inner: Arc::new(Inner {
+                turn: Semaphore::new(1),
+                waiting: AtomicUsize::new(0),
+                freed: Notify::new(),
+                local: Mutex::new(local),
+            }),
         }
     }
 
-    /// Waits for a place, in order of arrival, and then for the end of a pause: whoever has a
-    /// place keeps it meanwhile, so a pause changes nothing in the order. `on_wait` is called once
-    /// if there is anything to wait for.
+    /// Waits for a place, in order of arrival, and then until its request may start. `on_wait` is
+    /// called once if there is anything to wait for.
     pub async fn enter(&self, mut on_wait: impl FnMut()) -> Place {
-        let mut told = false;
+        let mut told = None;
         let mut tell = || {
-            if !std::mem::replace(&mut told, true) {
+            if told.is_none() {
+                told = Some(Waiting::new(&self.inner));
                 on_wait();
             }
         };
-        let place = loop {
-            match self.take_or_queue() {
-                Ok(place) => break place,
-                Err(receiver) => {
-                    tell();
-                    // The sender lives in the gate that we hold; were it gone, we ask again.
-                    if let Ok(place) = receiver.await {
-                        break place;
-                    }
-                }
+        let _turn = match self.inner.turn.try_acquire() {
+            Ok(turn) => Some(turn),
+            Err(_) => {
+                tell();
+                // It is never closed.
+                self.inner.turn.acquire().await.ok()
             }
         };
-        while let Some(until) = self.closed_until() {
+        let mut again = SOONEST;
+        let (mut place, mut wait) = loop {
+            match self.ask() {
+                Asked::Place(place, wait) => break (place, wait),
+                Asked::Full(None) => {
+                    tell();
+                    self.inner.freed.notified().await;
+                }
+                Asked::Full(Some(latest)) => {
+                    tell();
+                    drop(timeout(again.min(latest), self.inner.freed.notified()).await);
+                    again = (again * 2).min(latest);
+                }
+                Asked::Locked => sleep(LOCKED).await,
+            }
+        };
+        while !wait.is_zero() {
             tell();
-            tokio::time::sleep_until(until).await;
+            sleep(wait.min(LONGEST_SLEEP)).await;
+            wait = self.start(&mut place);
         }
         place
     }
 
-    fn closed_until(&self) -> Option<Instant> {
-        let until = self.lock().closed_until;
-        until.filter(|until| *until > Instant::now())
+    fn ask(&self) -> Asked {
+        let mut local = self.lock();
+        let is_shared = !matches!(local.ground, Ground::Own(_));
+        let asked = local.change(|record, me, now| match record.ask(me, now) {
+            Some(start) => Ok((start, record.epoch, now)),
+            None => Err(record.has_others(me)),
+        });
+        drop(local);
+        match asked {
+            None => Asked::Locked,
+            Some(Err(_)) if !is_shared => Asked::Full(None),
+            Some(Err(true)) => Asked::Full(Some(LATEST)),
+            Some(Err(false)) => Asked::Full(Some(ALONE)),
+            Some(Ok((start, epoch, now))) => {
+                let place = Place {
+                    gate: self.clone(),
+                    ended: Ended {
+                        outcome: Outcome::Other,
+                        epoch,
+                        began: start,
+                    },
+                };
+                Asked::Place(place, Duration::from_micros(start.saturating_sub(now)))
+            }
+        }
     }
 
-    fn take_or_queue(&self) -> Result<Place, oneshot::Receiver<Place>> {
-        let mut state = self.lock();
-        if state.waiting.is_empty() && state.under_way < state.width {
-            state.under_way += 1;
-            return Ok(self.place(state.epoch));
-        }
-        let (sender, receiver) = oneshot::channel();
-        state.waiting.push_back(sender);
-        Err(receiver)
-    }
-
-    fn place(&self, epoch: u64) -> Place {
-        Place {
-            gate: self.clone(),
-            epoch,
-        }
+    /// Whether the request may start now, or else how much later: much may have happened since its
+    /// start was set.
+    fn start(&self, place: &mut Place) -> Duration {
+        let set = place.ended.began;
+        let changed = self.lock().change(|record, _, now| {
+            (
+                record.closed_until.max(set).saturating_sub(now),
+                record.epoch,
+                now,
+            )
+        });
+        let Some((wait, epoch, now)) = changed else {
+            return LOCKED;
+        };
+        (place.ended.epoch, place.ended.began) = (epoch, now.max(set));
+        Duration::from_micros(wait)
     }
 
     pub fn view(&self) -> GateView {
-        let state = self.lock();
+        let mut local = self.lock();
+        let limit = local.limit;
+        let view = local.change(|record, _, _| GateView {
+            limit: record.limit,
+            width: record.width,
+            under_way: record.under_way(),
+            waiting: 0,
+            pace: record.pace.rate().map(|rate| (rate * 60.0).ceil() as u32),
+        });
+        let unknown = GateView {
+            limit,
+            width: limit,
+            under_way: local.under_way,
+            waiting: 0,
+            pace: None,
+        };
         GateView {
-            limit: state.limit,
-            width: state.width,
-            under_way: state.under_way,
-            waiting: state.waiting.len(),
+            waiting: self.inner.waiting.load(Ordering::Relaxed),
+            ..view.unwrap_or(unknown)
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Why the gate is not shared although it should be; said once.
+    pub fn notice(&self) -> Option<String> {
+        self.lock().notice.take()
     }
 
-    /// Hands free places to those who wait. The places are sent outside the lock: one whose
-    /// receiver has gone comes back by its drop, which needs the lock itself.
-    fn admit(&self) {
-        loop {
-            let (sender, place) = {
-                let mut state = self.lock();
-                if state.under_way >= state.width {
-                    return;
-                }
-                let Some(sender) = state.waiting.pop_front() else {
-                    return;
-                };
-                state.under_way += 1;
-                (sender, self.place(state.epoch))
-            };
-            drop(sender.send(place));
-        }
+    fn lock(&self) -> MutexGuard<'_, Local> {
+        let local = self.inner.local.lock();
+        local.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts somebody who waits, until the wait is over or given up.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        inner.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(&inner.waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -147,146 +241,38 @@ impl Gate {
 #[derive(Debug)]
 pub struct Place {
     gate: Gate,
-    epoch: u64,
+    ended: Ended,
 }
 
 impl Place {
     /// The request went well: the gate widens a little.
-    pub fn succeeded(self) {
-        let mut state = self.gate.lock();
-        if state.width < state.limit {
-            state.successes += 1;
-            if state.successes >= state.width {
-                state.successes = 0;
-                let step = state.limit.div_ceil(STEPS_TO_FULL);
-                state.width = state.limit.min(state.width + step);
-            }
-        }
+    pub fn succeeded(mut self) {
+        self.ended.outcome = Outcome::Good;
     }
 
     /// The provider said that it is too much, and maybe for how long.
-    pub fn pressed(self, retry_after: Option<Duration>) {
-        let mut state = self.gate.lock();
-        if self.epoch == state.epoch {
-            state.epoch += 1;
-            state.successes = 0;
-            state.width = (state.width / 2).max(1);
-        }
-        if let Some(wait) = retry_after {
-            let until = Instant::now() + wait;
-            state.closed_until = Some(state.closed_until.map_or(until, |now| now.max(until)));
-        }
+    pub fn pressed(mut self, pressure: Pressure, retry_after: Option<Duration>) {
+        self.ended.outcome = Outcome::Pressed(pressure, retry_after);
     }
 }
 
 impl Drop for Place {
+    /// Nothing may wait here: a lock that is not free at once is waited for on a thread. That is
+    /// for a process that was stopped in the wrong microsecond, and ends when the file is given up
+    /// for it.
     fn drop(&mut self) {
-        self.gate.lock().under_way -= 1;
-        self.gate.admit();
-    }
-}
-
-#[cfg(test)]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test's own tasks need no supervisor"
-)]
-mod tests {
-    use super::*;
-
-    fn silent() {}
-
-    #[tokio::test(start_paused = true)]
-    async fn pressure_halves_once_for_requests_that_ran_together() {
-        let gate = Gate::new(16);
-        let mut places = Vec::new();
-        for _ in 0..16 {
-            places.push(gate.enter(silent).await);
+        let gate = self.gate.clone();
+        let paid = gate.lock().end(self.ended);
+        if paid.is_some() {
+            gate.inner.freed.notify_one();
+            return;
         }
-        for place in places {
-            place.pressed(None);
-        }
-        assert_eq!(gate.view().width, 8);
-        gate.enter(silent).await.pressed(None);
-        assert_eq!(gate.view().width, 4);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn it_never_closes_for_good_and_grows_back_to_its_limit() {
-        let gate = Gate::new(8);
-        for _ in 0..10 {
-            gate.enter(silent).await.pressed(None);
-        }
-        assert_eq!(gate.view().width, 1);
-        for _ in 0..200 {
-            gate.enter(silent).await.succeeded();
-        }
-        assert_eq!(gate.view().width, 8);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_wait_stops_everybody() {
-        let gate = Gate::new(4);
-        let start = Instant::now();
-        gate.enter(silent)
-            .await
-            .pressed(Some(Duration::from_secs(7)));
-        let mut waited = false;
-        let place = gate.enter(|| waited = true).await;
-        assert!(start.elapsed() >= Duration::from_secs(7));
-        drop(place);
-        assert!(waited);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_came_first_goes_first_and_who_left_is_passed_over() {
-        let gate = Gate::new(1);
-        let first = gate.enter(silent).await;
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let mut tasks = Vec::new();
-        for n in 0..5 {
-            let (gate, order) = (gate.clone(), order.clone());
-            tasks.push(tokio::spawn(async move {
-                let place = gate.enter(silent).await;
-                order.lock().unwrap().push(n);
-                drop(place);
-            }));
-            tokio::task::yield_now().await;
-        }
-        tasks[2].abort();
-        tokio::task::yield_now().await;
-        drop(first);
-        for (n, task) in tasks.into_iter().enumerate() {
-            assert_eq!(task.await.is_ok(), n != 2);
-        }
-        assert_eq!(*order.lock().unwrap(), [0, 1, 3, 4]);
-        assert_eq!(gate.view().under_way, 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_thousand_comings_and_goings_leak_no_place() {
-        let gate = Gate::new(3);
-        let tasks: Vec<_> = (0..1000)
-            .map(|n: u64| {
-                let gate = gate.clone();
-                tokio::spawn(async move {
-                    let place = gate.enter(silent).await;
-                    tokio::time::sleep(Duration::from_millis(n % 7)).await;
-                    match n % 3 {
-                        0 => place.succeeded(),
-                        1 => place.pressed((n % 50 == 1).then_some(Duration::from_millis(20))),
-                        _ => drop(place),
-                    }
-                })
-            })
-            .collect();
-        for (n, task) in tasks.into_iter().enumerate() {
-            if n % 11 == 5 {
-                task.abort();
+        let again = move || {
+            while gate.lock().pay().is_none() {
+                std::thread::sleep(LOCKED);
             }
-            drop(task.await);
-        }
-        let view = gate.view();
-        assert_eq!((view.under_way, view.waiting), (0, 0));
+            gate.inner.freed.notify_one();
+        };
+        drop(std::thread::Builder::new().spawn(again));
     }
 }

@@ -49,6 +49,8 @@ pub type DeltaSink<'a> = dyn FnMut(Delta<'_>) + Send + 'a;
 pub enum Delta<'a> {
     /// Waits for a place in the gate.
     Queued,
+    /// Word for the user about how the provider is asked.
+    Notice(&'a str),
     /// The request goes out now.
     Sent,
     Text(&'a str),

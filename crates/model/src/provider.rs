@@ -1,11 +1,14 @@
 //! Providers: which wire, which address, which key, and the model that comes out of it.
 
+use crate::Model;
+use crate::gate::{Gate, SinceBoot};
 use crate::http::{HttpModel, Pool};
 use crate::wire::{Wire, WireOptions, anthropic::Anthropic, chat::Chat, responses::Responses};
-use crate::{Gate, Model};
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -158,21 +161,47 @@ fn address(base: &str, path: &str) -> Result<Url, ConnectError> {
     Url::parse(&format!("{trimmed}{version}/{path}")).map_err(|_| bad())
 }
 
-/// One gate for each provider address and key of this process.
-#[derive(Debug, Default)]
+/// One gate for each provider address and key, shared with all processes that use the same
+/// folder.
+#[derive(Debug)]
 pub struct Gates {
-    gates: Mutex<HashMap<(String, String), Gate>>,
+    folder: PathBuf,
+    gates: Mutex<HashMap<String, Gate>>,
 }
 
 impl Gates {
-    pub fn of(&self, base: &str, key: Option<&SecretString>, limit: u32) -> Gate {
-        let key = key
-            .map(|key| key.expose_secret().to_owned())
-            .unwrap_or_default();
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let gate = gates.entry((base.to_owned(), key));
-        gate.or_insert_with(|| Gate::new(limit)).clone()
+    pub fn below(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            gates: Mutex::default(),
+        }
     }
+
+    pub fn of(&self, base: &str, key: Option<&SecretString>, limit: u32) -> Gate {
+        let name = gate_name(base, key);
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = self.folder.join(&name);
+        let gate = gates.entry(name);
+        gate.or_insert_with(|| Gate::shared(folder, limit, Arc::new(SinceBoot)))
+            .clone()
+    }
+}
+
+/// Tells providers and keys apart without saying anything about the key. How the address is
+/// written makes no difference.
+fn gate_name(base: &str, key: Option<&SecretString>) -> String {
+    let base = address(base, "").map_or_else(|_| base.to_owned(), |url| url.to_string());
+    let mut hash = Sha256::new();
+    for part in [b"gaffer gate", base.as_bytes()] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.update(key.map_or("", |key| key.expose_secret()));
+    let bytes = hash.finalize();
+    bytes[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -221,7 +250,8 @@ mod tests {
 
     #[test]
     fn one_gate_for_a_provider_and_key() {
-        let gates = Gates::default();
+        let temp = tempfile::tempdir().unwrap();
+        let gates = Gates::below(temp.path().join("gates"));
         let key = SecretString::from("k");
         let first = gates.of("a", Some(&key), 4);
         let place = std::pin::pin!(first.enter(|| {}));
@@ -231,5 +261,8 @@ mod tests {
         assert_eq!(gates.of("a", Some(&key), 4).view().under_way, 1);
         assert_eq!(gates.of("a", None, 4).view().under_way, 0);
         assert_eq!(gates.of("b", Some(&key), 4).view().under_way, 0);
+        let names = ["http://h", "http://h/", "http://h/v1"].map(|base| gate_name(base, None));
+        assert!(names.iter().all(|name| *name == names[0]), "{names:?}");
+        assert!(gate_name("http://h", Some(&key)) != names[0] && !names[0].contains('/'));
     }
 }

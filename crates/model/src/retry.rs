@@ -90,6 +90,9 @@ impl Retrying {
                     ModelError::new(ErrorKind::Overloaded, "no free place with the provider");
                 return Err(exhausted(error, tried, began));
             };
+            if let Some(notice) = self.gate.notice() {
+                deltas(Delta::Notice(&notice));
+            }
             tried += 1;
             deltas(Delta::Sent);
             let error = match self.inner.answer(conversation, deltas).await {
@@ -99,10 +102,9 @@ impl Retrying {
                 }
                 Err(error) => error,
             };
-            if error.kind.is_pressure() {
-                place.pressed(error.retry_after);
-            } else {
-                drop(place);
+            match error.kind.pressure() {
+                Some(pressure) => place.pressed(pressure, error.retry_after),
+                None => drop(place),
             }
             let delay = self.delay(tried, &error);
             match error.kind.action() {
