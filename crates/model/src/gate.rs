@@ -13,6 +13,10 @@ mod pace;
 mod record;
 mod shared;
 #[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
+mod sim_tests;
+#[cfg(test)]
 mod tests;
 mod time;
 

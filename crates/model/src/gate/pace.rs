@@ -20,9 +20,14 @@ const FLAT: f64 = 0.98;
 const DEPTH: f64 = 0.07;
 /// So many requests reach the flat part.
 const SHORTEST: f64 = 100.0;
+/// The same after the first refusal, when the rate is hardly known: a guess that is far too low
+/// is soon left behind, and one that is too high is refused again.
+const SHORTEST_OF_GUESS: f64 = 25.0;
 /// The flat part is reached only after so many times what a pause costs in requests: whoever is
 /// sent away for long tries more seldom.
 const WORTH: f64 = 18.0;
+/// The same after a refusal that came soon after a pause: the rate is not yet known well.
+const WORTH_SOON: f64 = 9.0;
 /// At so many lengths of the curve the limit is gone.
 const GONE: f64 = 8.0;
 /// No refusal takes more of the rate than to this part.
@@ -30,7 +35,7 @@ const DEEPEST_CUT: f64 = 0.6;
 /// Requests a second that are always tried.
 const SLOWEST: f64 = 1.0 / 60.0;
 /// A refusal that comes soon after a pause takes at least to this part: pauses cost more.
-const CUT_AFTER_PAUSE: f64 = 0.85;
+const CUT_AFTER_PAUSE: f64 = 0.92;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Pace {
@@ -50,7 +55,7 @@ pub(crate) struct Pace {
     pub(crate) window: u64,
     pub(crate) before: u32,
     pub(crate) count: u32,
-    /// Requests since the last refusal that went well.
+    /// Good answers since the last refusal. They may be of requests before it: answers take long.
     pub(crate) passed: u32,
 }
 
@@ -81,9 +86,8 @@ impl Pace {
         start.max(at)
     }
 
-    /// A request went well; `is_later` if it started after the last refusal.
-    pub(crate) fn succeeded(&mut self, now: u64, is_later: bool) {
-        self.passed = self.passed.saturating_add(u32::from(is_later));
+    pub(crate) fn succeeded(&mut self, now: u64) {
+        self.passed = self.passed.saturating_add(1);
         let passed = now.saturating_sub(self.window);
         if passed >= 2 * WINDOW {
             (self.window, self.before, self.count) = (now, 0, 0);
@@ -96,21 +100,31 @@ impl Pace {
 
     /// The provider refused a request that started after the last refusal, and asked for a pause.
     pub(crate) fn refused(&mut self, now: u64, pause: u64) {
-        let ceiling = match self.rate() {
-            None => self.guess(now),
+        match self.rate() {
+            None => {
+                let guess = self.guess(now);
+                // What is not counted in a pause is not slow.
+                self.window += pause;
+                let Some(guess) = guess else {
+                    return;
+                };
+                (self.ceiling, self.length) = (guess, SHORTEST_OF_GUESS);
+            }
             // A provider that lets nothing pass says nothing about the rate.
-            Some(_) if self.passed == 0 => None,
-            Some(rate) => Some((rate * self.cut(now, pause)).max(SLOWEST)),
-        };
-        let Some(ceiling) = ceiling else {
-            return;
-        };
-        let cost = WORTH * ceiling * pause as f64 / SECOND as f64;
-        self.ceiling = ceiling;
-        self.length = cost.clamp(SHORTEST, SHORTEST * 1000.0);
+            Some(_) if self.passed == 0 => return,
+            Some(rate) => {
+                let is_soon = now.saturating_sub(self.since) < 10 * pause;
+                self.ceiling = (rate * self.cut(is_soon)).max(SLOWEST);
+                let worth = if is_soon { WORTH_SOON } else { WORTH };
+                let cost = worth * self.ceiling * pause as f64 / SECOND as f64;
+                self.length = cost.clamp(SHORTEST, SHORTEST * 1000.0);
+            }
+        }
         (self.sent, self.passed) = (0.0, 0);
         self.since = now + pause;
-        self.next = now + pause + (SECOND as f64 / ceiling) as u64;
+        // Starts that are promised already stay where they are, so nothing goes between them.
+        let interval = (SECOND as f64 / self.ceiling) as u64;
+        self.next = self.next.max(now + pause + interval);
     }
 
     /// What passed lately. A second is the least: at first a provider lets a burst through.
@@ -127,10 +141,9 @@ impl Pace {
 
     /// If of n + 1 requests the last is the first that is too much, the rate was too high by one
     /// part in n + 1.
-    fn cut(&mut self, now: u64, pause: u64) -> f64 {
+    fn cut(&mut self, is_soon: bool) -> f64 {
         self.memory = self.memory / 2.0 + self.sent;
         let cut = (1.0 - 1.0 / (self.memory + 1.0)).max(DEEPEST_CUT);
-        let is_soon = now.saturating_sub(self.since) < 10 * pause;
         if is_soon {
             cut.min(CUT_AFTER_PAUSE)
         } else {
@@ -142,8 +155,11 @@ impl Pace {
     pub(crate) fn is_sound(&self, now: u64, longest: u64) -> bool {
         let counts = [self.sent, self.length, self.memory, self.ceiling];
         let sound = counts.iter().all(|it| (0.0..1e9).contains(it));
-        let begun = self.ceiling == 0.0 || (self.ceiling > 1e-6 && self.length >= SHORTEST);
-        let times = self.next <= now + longest && self.window <= now && self.since <= now + longest;
+        let begun =
+            self.ceiling == 0.0 || (self.ceiling > 1e-6 && self.length >= SHORTEST_OF_GUESS);
+        let times = self.next <= now + longest
+            && self.window <= now + longest
+            && self.since <= now + longest;
         sound && begun && times && self.count < 1 << 30 && self.before < 1 << 30
     }
 }
@@ -155,7 +171,7 @@ mod tests {
     fn refused_at(rate: u32) -> Pace {
         let mut pace = Pace::default();
         for n in 0..u64::from(rate) * 5 {
-            pace.succeeded(10 * SECOND + n * SECOND / u64::from(rate), true);
+            pace.succeeded(10 * SECOND + n * SECOND / u64::from(rate));
         }
         pace.refused(15 * SECOND, 0);
         pace
@@ -166,7 +182,7 @@ mod tests {
         let mut pace = Pace::default();
         for now in 0..10_000 {
             assert_eq!(pace.reserve(now), now);
-            pace.succeeded(now, true);
+            pace.succeeded(now);
         }
         assert_eq!(pace.rate(), None);
     }
@@ -174,7 +190,7 @@ mod tests {
     #[test]
     fn a_refusal_with_hardly_a_success_teaches_no_rate() {
         let mut pace = Pace::default();
-        pace.succeeded(5, true);
+        pace.succeeded(5);
         pace.refused(6, 0);
         assert_eq!(pace.rate(), None);
     }
@@ -190,6 +206,8 @@ mod tests {
     #[test]
     fn the_rate_stays_long_below_what_was_refused_and_then_tries_more() {
         let mut pace = refused_at(100);
+        pace.succeeded(15 * SECOND);
+        pace.refused(15 * SECOND, 0);
         let ceiling = pace.ceiling;
         let mut below = 0;
         let mut now = 15 * SECOND;
@@ -216,17 +234,17 @@ mod tests {
     fn one_unlucky_refusal_costs_little_and_a_row_of_them_much() {
         let mut pace = refused_at(100);
         let mut now = 16 * SECOND;
-        for _ in 0..150 {
+        for _ in 0..50 {
             now = pace.reserve(now);
         }
         let before = pace.rate().unwrap();
         let refuse = |pace: &mut Pace| {
-            pace.succeeded(now, true);
+            pace.succeeded(now);
             pace.refused(now, 0);
         };
         refuse(&mut pace);
         refuse(&mut pace);
-        assert!(pace.ceiling > 0.85 * before, "{}", pace.ceiling);
+        assert!(pace.ceiling > 0.8 * before, "{}", pace.ceiling);
         for _ in 0..20 {
             refuse(&mut pace);
         }

@@ -163,7 +163,7 @@ impl Record {
                 let took = now.saturating_sub(ended.began) as f64 / SECOND as f64;
                 let share = if self.service == 0.0 { 1.0 } else { 0.05 };
                 self.service += (took.min(1e6) - self.service) * share;
-                self.pace.succeeded(now, ended.epoch == self.epoch);
+                self.pace.succeeded(now);
                 self.grow();
             }
             Outcome::Pressed(pressure, wait) => {

@@ -81,6 +81,12 @@ impl Shared {
         })
     }
 
+    /// Puts a handle in the place of the file's, for tests.
+    #[cfg(test)]
+    pub(crate) fn spoil(&mut self, state: File) {
+        self.state = state;
+    }
+
     /// Changes the record: `work` is given it, this process's row and the time. If the change
     /// cannot be written, it stands in what is returned beside the error.
     pub(crate) fn update<T>(
