@@ -32,6 +32,8 @@ mod crew_world;
 mod damaged;
 mod demo;
 mod faults;
+#[cfg(feature = "coordinator")]
+mod gate;
 mod gear;
 mod harness;
 mod headless;

@@ -10,11 +10,13 @@ mod check;
 mod decode;
 pub mod encode;
 mod http;
+mod limit;
 mod server;
 pub mod web;
 pub mod world;
 
 pub use check::violations;
+pub use limit::Limit;
 pub use server::{Asked, Decide, Server};
 
 /// A wire format as a server sees it.

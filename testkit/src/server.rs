@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::http::{Request, answer, begin_stream, end_stream, read_request, send};
+use crate::limit::Limit;
 use crate::{WireKind, decode, encode};
 use gaffer_model::script::{Fault, Outcome, Player, Script, Speaker, Turn};
 use gaffer_protocol::Answer;
@@ -11,7 +12,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 
 /// One request that arrived.
@@ -52,6 +53,7 @@ struct Shared {
     violations: Mutex<Vec<String>>,
     /// A stream is sent in pieces of so many bytes.
     piece: usize,
+    limit: Option<Mutex<Limit>>,
 }
 
 impl fmt::Debug for Server {
@@ -62,32 +64,67 @@ impl fmt::Debug for Server {
     }
 }
 
+/// How a server differs from one that simply plays its script.
+#[derive(Default)]
+struct Special {
+    /// A stream is sent in pieces of so many bytes.
+    piece: Option<usize>,
+    limit: Option<Limit>,
+    decide: Option<Box<Decide>>,
+}
+
 impl Server {
     pub fn start(script: &str) -> Self {
-        Self::with_pieces(script, usize::MAX)
+        Self::listen(script, Special::default())
     }
 
     /// Sends streams in pieces of a given size, so that events arrive cut in odd places.
     pub fn with_pieces(script: &str, piece: usize) -> Self {
-        let script = Script::parse(script).expect("the test's script");
-        Self::listen(Player::new(script), None, piece)
+        let piece = Some(piece);
+        Self::listen(
+            script,
+            Special {
+                piece,
+                ..Special::default()
+            },
+        )
+    }
+
+    /// Answers so many requests a second, and 429 to the rest.
+    pub fn limited(script: &str, limit: Limit) -> Self {
+        let limit = Some(limit);
+        Self::listen(
+            script,
+            Special {
+                limit,
+                ..Special::default()
+            },
+        )
     }
 
     /// Answers by what a request says and nothing else: it knows no earlier request, so it makes
     /// no difference to it which process asks, and how often.
     pub fn deciding(decide: Box<Decide>) -> Self {
-        let script = Script::parse("agents: []").expect("an empty script");
-        Self::listen(Player::new(script), Some(decide), usize::MAX)
+        let decide = Some(decide);
+        Self::listen(
+            "agents: []",
+            Special {
+                decide,
+                ..Special::default()
+            },
+        )
     }
 
-    fn listen(player: Player, decide: Option<Box<Decide>>, piece: usize) -> Self {
+    fn listen(script: &str, special: Special) -> Self {
+        let script = Script::parse(script).expect("the test's script");
         let shared = Arc::new(Shared {
-            player,
-            decide,
+            player: Player::new(script),
+            decide: special.decide,
             asked: Mutex::default(),
             checkers: Mutex::default(),
             violations: Mutex::default(),
-            piece,
+            piece: special.piece.unwrap_or(usize::MAX),
+            limit: special.limit.map(Mutex::new),
         });
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -127,6 +164,12 @@ impl Server {
         self.shared.violations.lock().unwrap().clone()
     }
 
+    /// When requests came to a limited server, and which of them passed.
+    pub fn passed(&self) -> Vec<(Instant, bool)> {
+        let limit = self.shared.limit.as_ref();
+        limit.map_or_else(Vec::new, |limit| limit.lock().unwrap().seen().to_vec())
+    }
+
     pub fn left_over(&self) -> Vec<String> {
         self.shared.player.left_over()
     }
@@ -160,6 +203,13 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
             .unwrap_or_default()
             .to_owned();
         note(wire, &agent, &request, &shared);
+        let limit = shared.limit.as_ref();
+        if let Some(fault) = limit.and_then(|limit| limit.lock().unwrap().take())
+            && let Some((status, headers, body)) = refusal(&fault)
+        {
+            answer(&mut stream, status, &headers, &body).await?;
+            continue;
+        }
         let speaker = Speaker {
             id: agent.clone(),
             name: agent,

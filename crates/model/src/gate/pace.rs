@@ -10,7 +10,7 @@
 pub(crate) const SECOND: u64 = 1_000_000;
 /// Successes are counted by windows of this length for the first guess.
 const WINDOW: u64 = 5 * SECOND;
-/// With fewer successes than this nothing is known about the rate.
+/// With fewer requests than this nothing is known about the rate.
 const FEWEST: u32 = 5;
 /// A start that comes late by up to this much does not delay those behind it: timers are coarse.
 const SLACK: u64 = 10_000;
@@ -22,12 +22,12 @@ const DEPTH: f64 = 0.07;
 const SHORTEST: f64 = 100.0;
 /// The same after the first refusal, when the rate is hardly known: a guess that is far too low
 /// is soon left behind, and one that is too high is refused again.
-const SHORTEST_OF_GUESS: f64 = 25.0;
+const SHORTEST_OF_GUESS: f64 = 10.0;
 /// The flat part is reached only after so many times what a pause costs in requests: whoever is
 /// sent away for long tries more seldom.
-const WORTH: f64 = 18.0;
+const WORTH: f64 = 24.0;
 /// The same after a refusal that came soon after a pause: the rate is not yet known well.
-const WORTH_SOON: f64 = 9.0;
+const WORTH_SOON: f64 = 12.0;
 /// At so many lengths of the curve the limit is gone.
 const GONE: f64 = 8.0;
 /// No refusal takes more of the rate than to this part.
@@ -35,7 +35,7 @@ const DEEPEST_CUT: f64 = 0.6;
 /// Requests a second that are always tried.
 const SLOWEST: f64 = 1.0 / 60.0;
 /// A refusal that comes soon after a pause takes at least to this part: pauses cost more.
-const CUT_AFTER_PAUSE: f64 = 0.92;
+const CUT_AFTER_PAUSE: f64 = 0.95;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Pace {
@@ -99,10 +99,11 @@ impl Pace {
     }
 
     /// The provider refused a request that started after the last refusal, and asked for a pause.
-    pub(crate) fn refused(&mut self, now: u64, pause: u64) {
+    /// So many more are under way.
+    pub(crate) fn refused(&mut self, now: u64, pause: u64, under_way: u32) {
         match self.rate() {
             None => {
-                let guess = self.guess(now);
+                let guess = self.guess(now, under_way);
                 // What is not counted in a pause is not slow.
                 self.window += pause;
                 let Some(guess) = guess else {
@@ -127,8 +128,9 @@ impl Pace {
         self.next = self.next.max(now + pause + interval);
     }
 
-    /// What passed lately. A second is the least: at first a provider lets a burst through.
-    fn guess(&self, now: u64) -> Option<f64> {
+    /// What passed lately, and what may pass yet: too high a guess is put right in moments, too
+    /// low a one takes long. A second is the least: at first a provider lets a burst through.
+    fn guess(&self, now: u64, under_way: u32) -> Option<f64> {
         let passed = now.saturating_sub(self.window);
         let (count, span) = match passed {
             0..WINDOW if self.before > 0 => (self.before + self.count, passed + WINDOW),
@@ -136,7 +138,8 @@ impl Pace {
             _ => (self.count, passed.min(2 * WINDOW)),
         };
         let seconds = span.max(SECOND) as f64 / SECOND as f64;
-        (count >= FEWEST).then(|| f64::from(count) / seconds)
+        let all = count + under_way;
+        (count > 0 && all >= FEWEST).then(|| f64::from(all) / seconds)
     }
 
     /// If of n + 1 requests the last is the first that is too much, the rate was too high by one
@@ -173,7 +176,7 @@ mod tests {
         for n in 0..u64::from(rate) * 5 {
             pace.succeeded(10 * SECOND + n * SECOND / u64::from(rate));
         }
-        pace.refused(15 * SECOND, 0);
+        pace.refused(15 * SECOND, 0, 0);
         pace
     }
 
@@ -191,7 +194,7 @@ mod tests {
     fn a_refusal_with_hardly_a_success_teaches_no_rate() {
         let mut pace = Pace::default();
         pace.succeeded(5);
-        pace.refused(6, 0);
+        pace.refused(6, 0, 0);
         assert_eq!(pace.rate(), None);
     }
 
@@ -207,7 +210,7 @@ mod tests {
     fn the_rate_stays_long_below_what_was_refused_and_then_tries_more() {
         let mut pace = refused_at(100);
         pace.succeeded(15 * SECOND);
-        pace.refused(15 * SECOND, 0);
+        pace.refused(15 * SECOND, 0, 0);
         let ceiling = pace.ceiling;
         let mut below = 0;
         let mut now = 15 * SECOND;
@@ -234,24 +237,24 @@ mod tests {
     fn one_unlucky_refusal_costs_little_and_a_row_of_them_much() {
         let mut pace = refused_at(100);
         let mut now = 16 * SECOND;
-        for _ in 0..50 {
+        for _ in 0..20 {
             now = pace.reserve(now);
         }
         let before = pace.rate().unwrap();
         let refuse = |pace: &mut Pace| {
             pace.succeeded(now);
-            pace.refused(now, 0);
+            pace.refused(now, 0, 0);
         };
         refuse(&mut pace);
         refuse(&mut pace);
-        assert!(pace.ceiling > 0.8 * before, "{}", pace.ceiling);
+        assert!(pace.ceiling > 0.75 * before, "{}", pace.ceiling);
         for _ in 0..20 {
             refuse(&mut pace);
         }
         assert!(pace.ceiling < 0.1 * before, "{}", pace.ceiling);
         let low = pace.ceiling;
         for _ in 0..20 {
-            pace.refused(now, 0);
+            pace.refused(now, 0, 0);
         }
         assert_eq!(pace.ceiling, low, "a wall says nothing about the rate");
     }

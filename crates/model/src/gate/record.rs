@@ -171,7 +171,7 @@ impl Record {
                 if ended.epoch == self.epoch {
                     self.epoch += 1;
                     if pressure == Pressure::TooFast {
-                        self.pace.refused(now, pause);
+                        self.pace.refused(now, pause, self.under_way());
                     }
                     self.halve(pressure);
                 }
