@@ -26,6 +26,8 @@ mod crew_program;
 #[cfg(feature = "coordinator")]
 mod crew_verbs;
 #[cfg(feature = "coordinator")]
+mod crew_wall;
+#[cfg(feature = "coordinator")]
 mod crew_whim;
 #[cfg(feature = "coordinator")]
 mod crew_world;
