@@ -99,7 +99,7 @@ impl Local {
         self.under_way = under_way;
         match failed {
             None => done,
-            Some((error, folder, record)) => self.after(error, &folder, record, done),
+            Some((error, folder, record)) => self.after(&error, &folder, record, done),
         }
     }
 
@@ -121,7 +121,7 @@ impl Local {
                 self.ground = Ground::Shared(shared, folder.to_owned());
                 Some(())
             }
-            Err(error) => self.after(error, folder, None, Some(())),
+            Err(error) => self.after(&error, folder, None, Some(())),
         }
     }
 
@@ -129,7 +129,7 @@ impl Local {
     /// given that could not be written.
     fn after<T>(
         &mut self,
-        error: SharedError,
+        error: &SharedError,
         folder: &Path,
         record: Option<Box<Record>>,
         done: Option<T>,

@@ -12,6 +12,8 @@ pub(crate) const SECOND: u64 = 1_000_000;
 const WINDOW: u64 = 5 * SECOND;
 /// With fewer requests than this nothing is known about the rate.
 const FEWEST: u32 = 5;
+/// Good answers between two refusals that both take from the rate.
+const FEWEST_PASSED: u32 = 3;
 /// A start that comes late by up to this much does not delay those behind it: timers are coarse.
 const SLACK: u64 = 10_000;
 /// Where the curve is flat, in parts of the refused rate.
@@ -31,7 +33,7 @@ const WORTH_SOON: f64 = 12.0;
 /// At so many lengths of the curve the limit is gone.
 const GONE: f64 = 8.0;
 /// No refusal takes more of the rate than to this part.
-const DEEPEST_CUT: f64 = 0.6;
+const DEEPEST_CUT: f64 = 0.8;
 /// Requests a second that are always tried.
 const SLOWEST: f64 = 1.0 / 60.0;
 /// A refusal that comes soon after a pause takes at least to this part: pauses cost more.
@@ -111,14 +113,17 @@ impl Pace {
                 };
                 (self.ceiling, self.length) = (guess, SHORTEST_OF_GUESS);
             }
-            // A provider that lets nothing pass says nothing about the rate.
-            Some(_) if self.passed == 0 => return,
+            // A provider that lets hardly anything pass says nothing about the rate, and requests
+            // that were on their way at the last refusal say the same once more.
+            Some(_) if self.passed < FEWEST_PASSED => return,
             Some(rate) => {
                 let is_soon = now.saturating_sub(self.since) < 10 * pause;
                 self.ceiling = (rate * self.cut(is_soon)).max(SLOWEST);
                 let worth = if is_soon { WORTH_SOON } else { WORTH };
                 let cost = worth * self.ceiling * pause as f64 / SECOND as f64;
-                self.length = cost.clamp(SHORTEST, SHORTEST * 1000.0);
+                // Where refusals came in a row the rate may have been cut too deep.
+                let least = self.memory.clamp(SHORTEST_OF_GUESS, SHORTEST);
+                self.length = cost.clamp(least, SHORTEST * 1000.0);
             }
         }
         (self.sent, self.passed) = (0.0, 0);
@@ -209,7 +214,7 @@ mod tests {
     #[test]
     fn the_rate_stays_long_below_what_was_refused_and_then_tries_more() {
         let mut pace = refused_at(100);
-        pace.succeeded(15 * SECOND);
+        (pace.memory, pace.passed) = (300.0, FEWEST_PASSED);
         pace.refused(15 * SECOND, 0, 0);
         let ceiling = pace.ceiling;
         let mut below = 0;
@@ -242,7 +247,7 @@ mod tests {
         }
         let before = pace.rate().unwrap();
         let refuse = |pace: &mut Pace| {
-            pace.succeeded(now);
+            pace.passed = FEWEST_PASSED;
             pace.refused(now, 0, 0);
         };
         refuse(&mut pace);

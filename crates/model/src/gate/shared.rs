@@ -33,6 +33,9 @@ pub(crate) enum SharedError {
     Gone,
 }
 
+/// Why a change failed, and what it was if only its writing did.
+pub(crate) type Failed<T> = (SharedError, Option<(T, Box<Record>)>);
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     folder: PathBuf,
@@ -94,7 +97,7 @@ impl Shared {
         under_way: u32,
         now: impl Fn() -> u64,
         work: impl FnOnce(&mut Record, usize, u64) -> T,
-    ) -> Result<T, (SharedError, Option<(T, Box<Record>)>)> {
+    ) -> Result<T, Failed<T>> {
         let held = Held::new(&self.state).map_err(|error| (error, None))?;
         // Under the lock, so that times in the file never run ahead of it.
         let now = now();
