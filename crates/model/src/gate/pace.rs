@@ -65,7 +65,7 @@ impl Pace {
     /// Requests a second, if they are held back at all.
     pub(crate) fn rate(&self) -> Option<f64> {
         (self.ceiling > 0.0).then(|| {
-            let x = self.sent / self.length - 1.0;
+            let x = (self.sent / self.length).min(GONE) - 1.0;
             self.ceiling * FLAT * (1.0 + DEPTH * x * x * x)
         })
     }
@@ -82,7 +82,7 @@ impl Pace {
         }
         let start = self.next.max(earliest);
         self.next = start + (SECOND as f64 / rate) as u64;
-        if self.sent > GONE * self.length {
+        if self.sent > GONE * self.length.max(SHORTEST) {
             *self = Self::default();
         }
         start.max(at)
