@@ -45,6 +45,7 @@ mod mode;
 mod pdf;
 mod questions;
 mod record;
+mod resume;
 mod retry;
 mod sandbox;
 mod sandbox_calls;

@@ -261,7 +261,9 @@ impl Inner {
         let mut connection = self.connection();
         let check = |connection: &mut Option<Connection>| {
             let opened = self.opened(connection)?;
-            opened.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            opened.query_row("PRAGMA integrity_check(1)", [], |row| {
+                row.get::<_, String>(0)
+            })
         };
         match check(&mut connection) {
             Ok(answer) if answer == "ok" => None,
