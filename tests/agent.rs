@@ -111,6 +111,7 @@ pub(crate) fn setup_with(steps: &str, change: impl FnOnce(&mut Context, Arc<Kept
         prices: Arc::new(Prices::new(&BTreeMap::new())),
         clock: Arc::new(FixedClock(Timestamp(0))),
         max_turns: Some(20),
+        compaction: gaffer_agent::Compaction::default(),
     });
     sender.send(Block::from_human("go"));
     Setup {

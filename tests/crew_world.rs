@@ -306,6 +306,7 @@ impl World {
             prices,
             clock,
             max_turns: plan.max_turns,
+            compaction: crew.compaction(main),
         });
         Self {
             crew,

@@ -201,7 +201,7 @@ fn live(kind: WireKind, entries: &[Entry]) -> Vec<u8> {
                 conversation.push(&Message::assistant(answer.blocks.clone()));
             }
             Entry::Result(result) => results.push(result),
-            Entry::Start(_) | Entry::End(_) => {}
+            Entry::Start(_) | Entry::Compacted(_) | Entry::End(_) => {}
         }
         if !calls.is_empty() && results.len() == calls.len() {
             let place = |result: &&ToolResult| calls.iter().position(|id| *id == result.call);

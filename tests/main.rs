@@ -10,6 +10,10 @@ mod allowed;
 mod bad_input;
 mod bash;
 mod cache;
+mod compact;
+#[cfg(feature = "coordinator")]
+mod compact_crew;
+mod compact_ways;
 #[cfg(feature = "coordinator")]
 mod crash;
 mod crew;

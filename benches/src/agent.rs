@@ -129,6 +129,7 @@ fn agent(model: Arc<Canned>, folder: &Path) -> anyhow::Result<Agent> {
         prices: Arc::new(Prices::new(&BTreeMap::new())),
         clock: Arc::new(Still),
         max_turns: None,
+        compaction: gaffer_agent::Compaction::default(),
     }))
 }
 

@@ -12,6 +12,8 @@ const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
     last: Option<Vec<u8>>,
+    /// Whether the conversation may begin anew: a summary was asked for, or it was refused.
+    pub(crate) may_restart: bool,
     /// What a provider's cache holds: everything before each mark that was ever sent.
     cache: HashSet<String>,
 }
@@ -31,7 +33,19 @@ impl Checker {
         }
         let text = String::from_utf8_lossy(body).into_owned();
         let plain = text.replace(MARK, "").into_bytes();
-        if let Some(last) = &self.last {
+        let is_aside = asks_for_summary(&text);
+        // A compacted conversation begins anew, and a question for a summary leaves out what was
+        // not answered yet; both have the prefix that there always was.
+        let may_differ = is_aside || (self.may_restart && is_compacted(&text));
+        self.may_restart = is_aside;
+        let last = self.last.as_ref();
+        if let Some(last) = last.filter(|_| may_differ) {
+            let now = String::from_utf8_lossy(&plain);
+            if head(wire, &now) != head(wire, &String::from_utf8_lossy(last)) {
+                out.push("the prefix is another one after a compaction".to_owned());
+            }
+        }
+        if let Some(last) = last.filter(|_| !may_differ) {
             // A request ends with what closes its arrays and objects; all before that stays.
             let kept = last.len().saturating_sub(4);
             if !plain.starts_with(&last[..kept]) {
@@ -45,7 +59,9 @@ impl Checker {
                 ));
             }
         }
-        self.last = Some(plain);
+        if !is_aside {
+            self.last = Some(plain);
+        }
         self.look_up(&text)
     }
 
@@ -66,6 +82,30 @@ impl Checker {
         }
         (hit, before.len())
     }
+}
+
+/// Whether a request asks for a summary of its conversation.
+pub fn asks_for_summary(body: &str) -> bool {
+    body.contains(first_words(include_str!("../../prompts/compact.md")))
+}
+
+/// Whether a request's conversation was compacted.
+pub fn is_compacted(body: &str) -> bool {
+    body.contains(first_words(include_str!("../../prompts/compacted.md")))
+}
+
+fn first_words(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(words, _)| words)
+}
+
+/// All of a request before what was said.
+pub fn head(wire: WireKind, body: &str) -> &str {
+    let begins = match wire {
+        WireKind::Anthropic => "\"messages\":",
+        WireKind::Responses => "\"input\":",
+        WireKind::Chat => "{\"role\":\"user\"",
+    };
+    body.split_once(begins).map_or("", |(head, _)| head)
 }
 
 /// What is wrong with a request's body.

@@ -46,11 +46,11 @@ fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
-/// Pieces of a text that never cut a character.
+/// Pieces of a text that never cut a character: a few hundred at most.
 fn pieces(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars
-        .chunks(7)
+        .chunks((chars.len() / 200).max(7))
         .map(|piece| piece.iter().collect())
         .collect()
 }

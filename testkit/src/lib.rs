@@ -15,9 +15,9 @@ mod server;
 pub mod web;
 pub mod world;
 
-pub use check::violations;
+pub use check::{asks_for_summary, head, is_compacted, violations};
 pub use limit::Limit;
-pub use server::{Asked, Decide, Server};
+pub use server::{Asked, Decide, Server, Small};
 
 /// A wire format as a server sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

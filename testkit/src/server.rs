@@ -1,11 +1,11 @@
 //! A model server on loopback: plays a script on all three wires and keeps every request.
 
-use crate::check::Checker;
+use crate::check::{Checker, asks_for_summary};
 use crate::http::{Request, answer, begin_stream, end_stream, read_request, send};
 use crate::limit::Limit;
 use crate::{WireKind, decode, encode};
 use gaffer_model::script::{Fault, Outcome, Player, Script, Speaker, Turn};
-use gaffer_protocol::Answer;
+use gaffer_protocol::{Answer, Block, Json, StopReason, Usage};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt;
@@ -54,6 +54,15 @@ struct Shared {
     /// A stream is sent in pieces of so many bytes.
     piece: usize,
     limit: Option<Mutex<Limit>>,
+    small: Option<Small>,
+}
+
+/// A model with a small context, which counts four bytes a token.
+#[derive(Debug, Clone)]
+pub struct Small {
+    pub window: usize,
+    /// What it answers when it is asked for a summary. That takes no step of the script.
+    pub summary: String,
 }
 
 impl fmt::Debug for Server {
@@ -71,6 +80,7 @@ struct Special {
     piece: Option<usize>,
     limit: Option<Limit>,
     decide: Option<Box<Decide>>,
+    small: Option<Small>,
 }
 
 impl Server {
@@ -102,6 +112,18 @@ impl Server {
         )
     }
 
+    /// Refuses requests that are too long for its context.
+    pub fn small(script: &str, small: Small) -> Self {
+        let small = Some(small);
+        Self::listen(
+            script,
+            Special {
+                small,
+                ..Special::default()
+            },
+        )
+    }
+
     /// Answers by what a request says and nothing else: it knows no earlier request, so it makes
     /// no difference to it which process asks, and how often.
     pub fn deciding(decide: Box<Decide>) -> Self {
@@ -125,6 +147,7 @@ impl Server {
             violations: Mutex::default(),
             piece: special.piece.unwrap_or(usize::MAX),
             limit: special.limit.map(Mutex::new),
+            small: special.small,
         });
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -215,20 +238,25 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
             name: agent,
             agent_type,
         };
-        let turn = match &shared.decide {
-            Some(decide) => {
+        let own = shared.small.as_ref().and_then(|it| it.answer(&request));
+        let turn = match (own, &shared.decide) {
+            (Some(turn), _) => Ok(turn),
+            (None, Some(decide)) => {
                 let body = serde_json::from_slice(&request.body).unwrap_or_default();
                 Ok(Turn {
                     delay: Duration::ZERO,
                     outcome: Outcome::Answer(decide(&speaker, &body)),
                 })
             }
-            None => shared
+            (None, None) => shared
                 .player
                 .next(&speaker, &decode::input(wire, &request.body)),
         };
         match turn {
-            Ok(turn) => {
+            Ok(mut turn) => {
+                if shared.small.is_some() {
+                    count(&mut turn, request.body.len());
+                }
                 if !play(&mut stream, wire, turn, shared.piece).await? {
                     return Ok(());
                 }
@@ -242,10 +270,47 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
+impl Small {
+    /// What it answers by itself: that a request is too long, or a summary.
+    fn answer(&self, request: &Request) -> Option<Turn> {
+        let is_too_long = request.body.len() / 4 > self.window;
+        let is_question = asks_for_summary(&String::from_utf8_lossy(&request.body));
+        let summary = Answer {
+            blocks: vec![Block::text(self.summary.clone())],
+            stop: StopReason::EndTurn,
+            usage: Usage::default(),
+            model: "scripted".to_owned(),
+        };
+        let outcome = match (is_too_long, is_question) {
+            (true, _) => Outcome::Fault(Fault::PromptTooLong, summary),
+            (false, true) => Outcome::Answer(summary),
+            (false, false) => return None,
+        };
+        let delay = Duration::ZERO;
+        Some(Turn { delay, outcome })
+    }
+}
+
+/// Says how many tokens a request and its answer had.
+fn count(turn: &mut Turn, bytes: usize) {
+    if let Outcome::Answer(answer) = &mut turn.outcome {
+        let size = |block: &Block| Json::of(block).as_str().len() as u64;
+        let written = answer.blocks.iter().map(size).sum::<u64>();
+        answer.usage = Usage {
+            input: bytes as u64 / 4,
+            // So that short answers are easy to add up.
+            output: (written / 4).max(100),
+            ..Usage::default()
+        };
+    }
+}
+
 fn note(wire: WireKind, agent: &str, request: &Request, shared: &Shared) {
     let mut checkers = shared.checkers.lock().unwrap();
     let checker = checkers.entry((wire, agent.to_owned())).or_default();
     let (cached, cacheable) = checker.take(wire, request, &mut shared.violations.lock().unwrap());
+    let window = shared.small.as_ref().map(|small| small.window);
+    checker.may_restart |= window.is_some_and(|window| request.body.len() / 4 > window);
     shared.asked.lock().unwrap().push(Asked {
         wire,
         agent: agent.to_owned(),

@@ -1,9 +1,12 @@
 //! The turn loop: ask the model, record, run its calls, record, ask again.
 
-use crate::calls::{Ended, Watch, not_run, run_all};
+use crate::ask::{ask, end_of};
+use crate::calls::{not_run, run_all};
+use crate::compact::{Compaction, Gauge, Request, Spill};
 use crate::hooks::Leave;
 use crate::inbox::Inbox;
-use gaffer_model::{Conversation, Delta, ErrorKind, Model, ModelError, Prices, retry};
+use crate::recording::Recording;
+use gaffer_model::{Checkpoint, Conversation, ErrorKind, Model, Prices};
 use gaffer_protocol::{
     AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, MailId, Message, Origin,
     StopReason, ToolResult, ToolUse, Usage, Waiting, tags,
@@ -17,10 +20,15 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 const CUT_OFF: &str = "The run was stopped while this call was under way or before it began. It may have been carried out in part; look before you repeat it.";
+
+/// So many answers in a row may be cut because the context was full.
+const MOST_OVERFULL: u32 = 2;
+
+/// Room for an answer that the context is to leave, at most: more is seldom asked for.
+const LONGEST_ANSWER: u32 = 32_000;
 
 /// What an agent is made of.
 #[derive(Debug)]
@@ -37,6 +45,7 @@ pub struct Parts {
     pub prices: Arc<Prices>,
     pub clock: Arc<dyn Clock>,
     pub max_turns: Option<u32>,
+    pub compaction: Compaction,
 }
 
 /// The record could not be written; nothing further may happen.
@@ -63,8 +72,25 @@ pub struct Outcome {
 
 #[derive(Debug)]
 pub struct Agent {
-    parts: Parts,
-    outcome: Outcome,
+    pub(crate) parts: Parts,
+    pub(crate) outcome: Outcome,
+    pub(crate) gauge: Gauge,
+    pub(crate) spill: Spill,
+    /// Up to where the conversation was answered: behind it stand calls with their results, and
+    /// what has arrived since.
+    pub(crate) answered: Checkpoint,
+    /// Where in the transcript the conversation begins.
+    pub(crate) folded_from: u64,
+    /// How often in a row the provider found the conversation too long.
+    pub(crate) refusals: u32,
+    /// How many answers in a row were cut because the context was full.
+    overfull: u32,
+    /// Whether there is anything to answer.
+    is_asked: bool,
+    /// What hooks said when it was last compacted.
+    pub(crate) greeting: Option<String>,
+    /// Somebody wants the conversation compacted.
+    pub(crate) wanted: Option<Request>,
     /// What was taken from the inbox and is not in the conversation yet: hooks look at it.
     unheard: Vec<Block>,
     /// Letters that its transcript has.
@@ -85,7 +111,22 @@ impl Agent {
             model_time: Duration::ZERO,
             stop: None,
         };
+        let price = parts.prices.of(parts.model.name());
+        let known = price.and_then(|price| price.context);
+        let most = parts.compaction.limits.window;
+        let window = known.into_iter().chain(most).min();
+        let longest = price.and_then(|price| price.max_output).unwrap_or(0);
+        let answer = u64::from(longest.min(LONGEST_ANSWER));
         Self {
+            gauge: Gauge::new(window, answer),
+            spill: Spill::new(&parts.context.spill, parts.id),
+            answered: parts.conversation.checkpoint(),
+            folded_from: 0,
+            refusals: 0,
+            overfull: 0,
+            is_asked: false,
+            greeting: None,
+            wanted: None,
             parts,
             outcome,
             unheard: Vec::new(),
@@ -172,6 +213,18 @@ impl Agent {
             if let Err(end) = heard {
                 return Ok(end);
             }
+            let is_over = self.wanted.is_some() && !self.is_asked;
+            let room = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(End::Interrupted),
+                room = self.make_room() => room?,
+            };
+            if let Some(end) = room {
+                return Ok(end);
+            }
+            if is_over {
+                return Ok(End::Done);
+            }
             if self.parts.conversation.is_empty() {
                 return Ok(End::EmptyAnswer);
             }
@@ -182,13 +235,20 @@ impl Agent {
             {
                 return Ok(End::MaxTurns);
             }
-            let answer = tokio::select! {
+            let (answer, took) = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(End::Interrupted),
-                answer = ask(&self.parts, &mut self.outcome.model_time) => answer,
+                answered = ask(&self.parts, &self.parts.conversation, true) => answered,
             };
+            self.outcome.model_time += took;
             let answer = match answer {
                 Ok(answer) => Arc::new(answer),
+                Err(error) if error.kind == ErrorKind::PromptTooLong => {
+                    match self.shorten(stop).await? {
+                        Some(end) => return Ok(end),
+                        None => continue,
+                    }
+                }
                 Err(error) => return Ok(end_of(&error)),
             };
             self.take_answer(&answer)?;
@@ -202,12 +262,26 @@ impl Agent {
             match answer.stop {
                 // A pause that follows a pause without a word in between leads nowhere.
                 StopReason::Pause if !is_paused || !answer.blocks.is_empty() => is_paused = true,
+                StopReason::ContextFull if self.overfull <= MOST_OVERFULL => {
+                    if let Some(end) = self.shorten(stop).await? {
+                        return Ok(end);
+                    }
+                }
                 _ => match self.natural_end(&answer) {
                     Some(End::Done) if !self.is_held(&answer, stop).await => return Ok(End::Done),
                     Some(End::Done) | None => is_paused = false,
                     Some(end) => return Ok(end),
                 },
             }
+        }
+    }
+
+    /// Makes a conversation shorter that the provider does not take; the end, if that fails.
+    async fn shorten(&mut self, stop: &CancellationToken) -> io::Result<Option<End>> {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Ok(Some(End::Interrupted)),
+            end = self.overflow() => end,
         }
     }
 
@@ -256,6 +330,12 @@ impl Agent {
         if self.unheard.is_empty() {
             return Ok(Ok(()));
         }
+        if let Some(at) = self.unheard.iter().position(is_request) {
+            self.wanted = Request::read(&self.unheard.remove(at));
+            if self.unheard.is_empty() {
+                return Ok(Ok(()));
+            }
+        }
         let mut blocks = self.unheard.clone();
         let from_human = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Human));
         if let Err(end) = self.show_prompts(&mut blocks).await {
@@ -267,6 +347,8 @@ impl Agent {
         if blocks.iter().any(from_human) {
             self.held = 0;
         }
+        let is_context = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Context));
+        self.is_asked |= !blocks.iter().all(is_context);
         blocks.iter_mut().for_each(disarm);
         let message = Arc::new(Message::user(blocks));
         self.record(Entry::Input(message.clone()))?;
@@ -280,13 +362,21 @@ impl Agent {
     fn take_answer(&mut self, answer: &Arc<Answer>) -> io::Result<()> {
         self.record(Entry::Answer(answer.clone()))?;
         let message = Message::assistant(answer.blocks.clone());
+        self.answered = self.parts.conversation.checkpoint();
+        let asked = self.parts.conversation.len();
         self.parts.conversation.push(&message);
-        let name = if self.parts.prices.of(&answer.model).is_some() {
-            answer.model.as_str()
-        } else {
-            self.parts.model.name()
+        if answer.tool_uses().next().is_none() {
+            self.answered = self.parts.conversation.checkpoint();
+        }
+        self.gauge
+            .answered(answer.usage, asked, &self.parts.conversation);
+        self.refusals = 0;
+        self.is_asked = false;
+        self.overfull = match answer.stop {
+            StopReason::ContextFull => self.overfull + 1,
+            _ => 0,
         };
-        let cost = self.parts.prices.cost(name, answer.usage);
+        let cost = self.price(answer);
         let outcome = &mut self.outcome;
         outcome.turns += 1;
         outcome.usage += answer.usage;
@@ -303,6 +393,13 @@ impl Agent {
             cost,
         });
         Ok(())
+    }
+
+    /// What an answer cost.
+    pub(crate) fn price(&self, answer: &Answer) -> Cost {
+        let prices = &self.parts.prices;
+        let known = prices.of(&answer.model).map(|_| answer.model.as_str());
+        prices.cost(known.unwrap_or(self.parts.model.name()), answer.usage)
     }
 
     /// Runs the calls of an answer; the end if it was stopped. Either way every call has its
@@ -336,6 +433,8 @@ impl Agent {
                 clock: &**clock,
                 results: &mut results,
                 end: &mut end,
+                spill: &mut self.spill,
+                room: self.gauge.room_for_results(),
             };
             tokio::select! {
                 biased;
@@ -364,10 +463,11 @@ impl Agent {
             blocks.push(Block::ToolResult(Arc::unwrap_or_clone(result)));
         }
         self.parts.conversation.push(&Message::user(blocks));
+        self.is_asked = true;
         Ok(end)
     }
 
-    fn record(&mut self, entry: Entry) -> io::Result<()> {
+    pub(crate) fn record(&mut self, entry: Entry) -> io::Result<()> {
         let at = self.parts.clock.now();
         self.parts.transcript.append(&Record { at, entry })
     }
@@ -385,6 +485,10 @@ impl Agent {
     }
 }
 
+fn is_request(block: &Block) -> bool {
+    Request::read(block).is_some()
+}
+
 /// Only a notification looks like one, whoever else writes its tag.
 fn disarm(block: &mut Block) {
     if let Block::Text(text) = block
@@ -392,87 +496,5 @@ fn disarm(block: &mut Block) {
         && let Cow::Owned(changed) = tags::disarm(&text.text, "task-notification")
     {
         text.text = changed;
-    }
-}
-
-/// One answer, with what streams in on the way shown as it comes.
-async fn ask(parts: &Parts, model_time: &mut Duration) -> Result<Answer, ModelError> {
-    let began = Instant::now();
-    let emit = |kind| parts.events.emit(parts.id, kind);
-    let mut deltas = |delta: Delta<'_>| match delta {
-        Delta::Queued => emit(EventKind::Waiting(Waiting::Gate)),
-        Delta::Notice(text) => emit(EventKind::Notice(text.to_owned())),
-        Delta::Sent => emit(EventKind::Waiting(Waiting::Model)),
-        Delta::Text(text) => emit(EventKind::TextDelta(text.to_owned())),
-        Delta::Reasoning(text) => emit(EventKind::ReasoningDelta(text.to_owned())),
-        Delta::Call(tool) => emit(EventKind::CallDelta {
-            tool: tool.to_owned(),
-        }),
-        Delta::Retry {
-            attempt,
-            delay,
-            error,
-        } => {
-            emit(EventKind::Waiting(Waiting::Gate));
-            emit(EventKind::Retry {
-                attempt,
-                delay_ms: delay.as_millis() as u64,
-                status: error.status,
-                error: error.to_string(),
-            });
-        }
-    };
-    let answer = parts.model.answer(&parts.conversation, &mut deltas).await;
-    *model_time += began.elapsed();
-    answer
-}
-
-fn end_of(error: &ModelError) -> End {
-    match error.kind {
-        ErrorKind::PromptTooLong => End::Context,
-        kind if retry::is_no_progress(kind) => End::NoProgress(error.with_hint()),
-        _ => End::ProviderError(error.with_hint()),
-    }
-}
-
-/// Writes each result down the moment it is there.
-struct Recording<'a> {
-    id: AgentId,
-    calls: &'a [Arc<ToolUse>],
-    transcript: &'a mut Transcript,
-    events: &'a dyn EventSink,
-    clock: &'a dyn Clock,
-    results: &'a mut [Option<Arc<ToolResult>>],
-    /// The end, once a hook has asked for it.
-    end: &'a mut Option<End>,
-}
-
-impl Watch for Recording<'_> {
-    fn started(&mut self, place: usize) {
-        let tool_use = self.calls[place].clone();
-        self.events
-            .emit(self.id, EventKind::ToolStarted { tool_use });
-    }
-
-    fn ended(&mut self, ended: &Ended) -> io::Result<()> {
-        let entry = Entry::Result(ended.result.clone());
-        self.transcript.append(&Record {
-            at: self.clock.now(),
-            entry,
-        })?;
-        self.results[ended.place] = Some(ended.result.clone());
-        if let Some(why) = &ended.stop {
-            let end = End::Denied(format!("a hook ended the work: {why}"));
-            self.end.get_or_insert(end);
-        }
-        self.events.emit(
-            self.id,
-            EventKind::ToolFinished {
-                tool: self.calls[ended.place].name.clone(),
-                result: ended.result.clone(),
-                duration_ms: ended.took.as_millis() as u64,
-            },
-        );
-        Ok(())
     }
 }

@@ -1,8 +1,9 @@
-//! Where an agent's own steps meet the user's hooks: a prompt that comes in, and the end.
+//! Where an agent's own steps meet the user's hooks: a prompt that comes in, a
+//! compaction, and the end.
 
 use crate::agent::Agent;
-use gaffer_protocol::{Block, End, EventKind, Origin};
-use gaffer_tools::hook::{AgentHooks, EventKind as Kind, Moment};
+use gaffer_protocol::{Block, End, EventKind, Origin, Trigger};
+use gaffer_tools::hook::{AgentHooks, EventKind as Kind, Moment, Source};
 
 /// So often in a row hooks may make an agent go on. Whoever never lets go must not burn money.
 const MOST_HOLDS: u32 = 8;
@@ -80,6 +81,49 @@ impl Agent {
                 Leave::Granted
             }
             Some(why) => Leave::Held(Block::from(Origin::Hook, why)),
+        }
+    }
+
+    /// Asks hooks whether the conversation may be compacted; why not, if they refuse.
+    pub(crate) async fn before_compaction(
+        &self,
+        trigger: Trigger,
+        wish: Option<&str>,
+    ) -> Result<(), String> {
+        let Some(hooks) = self.hooks(Kind::PreCompact) else {
+            return Ok(());
+        };
+        let moment = Moment::PreCompact {
+            trigger,
+            custom_instructions: wish.map(str::to_owned),
+        };
+        let merged = hooks.at(self.cwd(), moment).await;
+        let refused = merged.blocked().map(str::to_owned);
+        merged.stop.or(refused).map_or(Ok(()), Err)
+    }
+
+    /// What hooks have to say to a session that begins anew after a compaction.
+    pub(crate) async fn greet_again(&self) -> Option<String> {
+        let hooks = self.hooks(Kind::SessionStart)?;
+        if hooks.worker().is_some() {
+            return None;
+        }
+        let moment = Moment::SessionStart {
+            source: Source::Compact,
+            model: Some(self.parts.model.name().to_owned()),
+            session_title: None,
+        };
+        hooks.at(self.cwd(), moment).await.context
+    }
+
+    /// Tells hooks that it was compacted, and with which summary.
+    pub(crate) async fn after_compaction(&self, trigger: Trigger, compact_summary: String) {
+        if let Some(hooks) = self.hooks(Kind::PostCompact) {
+            let moment = Moment::PostCompact {
+                trigger,
+                compact_summary,
+            };
+            hooks.at(self.cwd(), moment).await;
         }
     }
 

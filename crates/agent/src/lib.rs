@@ -3,7 +3,9 @@
 
 mod agent;
 pub mod agent_type;
+mod ask;
 mod calls;
+mod compact;
 mod context;
 mod documents;
 mod hooks;
@@ -11,9 +13,11 @@ mod inbox;
 mod memory;
 mod places;
 pub mod prompt;
+mod recording;
 
 pub use agent::{Agent, AgentError, Outcome, Parts};
 pub use agent_type::{AgentType, AgentTypes};
+pub use compact::{Compaction, CompactionLimits, Memo, Request as CompactionRequest};
 pub use context::Surroundings;
 pub use documents::{Document, Documents};
 pub use inbox::{Inbox, Sender, inbox};

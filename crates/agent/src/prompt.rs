@@ -35,6 +35,15 @@ pub const DOCUMENTS: Prompt = prompt!("documents");
 /// What stands before an agent type's memory.
 pub const MEMORY: Prompt = prompt!("memory");
 
+/// What asks an agent's own model for a summary of the conversation.
+pub const COMPACT: Prompt = prompt!("compact");
+
+/// What stands before the user's wishes for that summary.
+pub const COMPACT_WISH: Prompt = prompt!("compact-wish");
+
+/// What stands at the start of a conversation that was compacted.
+pub const COMPACTED: Prompt = prompt!("compacted");
+
 /// What the model is told that answers questions about pages of the web.
 pub const WEB_FETCH: Prompt = prompt!("web-fetch");
 

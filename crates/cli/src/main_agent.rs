@@ -123,6 +123,7 @@ pub(crate) fn seat(
         prices: chosen.prices.clone(),
         clock,
         max_turns,
+        compaction: crew.compaction(id),
     });
     Ok(Seat {
         agent,

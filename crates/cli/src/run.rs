@@ -265,6 +265,8 @@ fn crew_limits(job: &Job) -> CrewLimits {
     let set = job.common.max_workers.map(|most| most as usize);
     let price = job.chosen.prices.of(&job.chosen.name);
     let context = price.and_then(|price| price.context);
+    let compaction = job.settings.compaction();
+    let context = context.into_iter().chain(compaction.window).min();
     CrewLimits {
         workers: set.or(job.settings.max_workers).unwrap_or(default.workers),
         depth: match job.mode {
@@ -276,6 +278,7 @@ fn crew_limits(job: &Job) -> CrewLimits {
         results: context.map_or(default.results, |tokens| {
             usize::try_from(tokens).unwrap_or(usize::MAX) / 5 * 3
         }),
+        compaction,
         ..default
     }
 }

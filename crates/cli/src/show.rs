@@ -186,7 +186,7 @@ impl Member {
                 None => asked,
             };
             let one = Figures {
-                turns: 1,
+                turns: u32::from(!turn.is_summary),
                 tool_uses: turn.calls,
                 tokens: turn.usage,
                 cost: prices.cost(paid, turn.usage),

@@ -3,7 +3,7 @@
 use crate::outfit::Outfitter;
 use crate::report::Report;
 use crate::roster::{Phase, Roster, State, Task};
-use gaffer_agent::Sender;
+use gaffer_agent::{CompactionLimits, Sender};
 use gaffer_model::Prices;
 use gaffer_protocol::{
     AgentId, AgentName, Clock, End, Entropy, EventKind, EventSink, MailId, SessionId, Waiting,
@@ -45,8 +45,10 @@ pub struct CrewLimits {
     pub depth: u32,
     /// So much of one result is told.
     pub result: usize,
-    /// So much of all results together.
+    /// So much of all results together, since the session's own agent was last compacted.
     pub results: usize,
+    /// When the conversations of workers are compacted.
+    pub compaction: CompactionLimits,
 }
 
 impl Default for CrewLimits {
@@ -56,6 +58,7 @@ impl Default for CrewLimits {
             depth: 1,
             result: 16 << 10,
             results: 120 << 10,
+            compaction: CompactionLimits::default(),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! What each worker is doing, for people and for the coordinator.
 
-use crate::crew::Crew;
+use crate::crew::{Crew, Shared};
 use crate::roster::Phase;
+use gaffer_agent::{Compaction, Memo};
 use gaffer_protocol::tags::escape;
 use gaffer_protocol::{AgentId, AgentName, Block, Origin, Waiting};
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// One worker that has not ended.
@@ -56,17 +59,59 @@ impl Crew {
 
     /// The state of all workers, to stand beside a message of the user's. None where nobody runs.
     pub fn state_block(&self) -> Option<Block> {
-        let workers = self.workers();
-        if workers.is_empty() {
-            return None;
-        }
-        let mut text = "<workers>\n".to_owned();
-        for worker in &workers {
-            text.push_str(&worker.line());
-            text.push('\n');
-        }
-        text.push_str("</workers>");
+        let text = listed(&self.workers())?;
         Some(Block::from(Origin::Context, text))
+    }
+
+    /// When an agent's conversation is compacted, and what of the crew must outlive that.
+    pub fn compaction(&self, agent: AgentId) -> Compaction {
+        let crew = Arc::downgrade(&self.0);
+        Compaction {
+            limits: self.parts().limits.compaction,
+            memo: Some(Arc::new(Below { crew, agent })),
+        }
+    }
+}
+
+fn listed(workers: &[WorkerState]) -> Option<String> {
+    if workers.is_empty() {
+        return None;
+    }
+    let mut text = "<workers>\n".to_owned();
+    for worker in workers {
+        text.push_str(&worker.line());
+        text.push('\n');
+    }
+    text.push_str("</workers>");
+    Some(text)
+}
+
+/// The workers that an agent has started.
+#[derive(Debug)]
+struct Below {
+    crew: Weak<Shared>,
+    agent: AgentId,
+}
+
+impl Memo for Below {
+    fn open_tasks(&self) -> Option<String> {
+        let crew = Crew(self.crew.upgrade()?);
+        let mut workers = crew.workers();
+        let own: HashSet<AgentId> = {
+            let roster = crew.0.roster();
+            let own = roster.all().filter(|task| task.parent == self.agent);
+            own.map(|task| task.id).collect()
+        };
+        workers.retain(|worker| own.contains(&worker.id));
+        listed(&workers)
+    }
+
+    fn compacted(&self) {
+        let crew = self.crew.upgrade().map(Crew);
+        // Others than the session's own agent share its account of what was told.
+        if let Some(crew) = crew.filter(|crew| crew.parts().main == self.agent) {
+            crew.forget_told();
+        }
     }
 }
 

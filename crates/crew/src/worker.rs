@@ -280,6 +280,7 @@ impl Made {
             prices: parts.prices.clone(),
             clock: parts.clock.clone(),
             max_turns: known.max_turns,
+            compaction: crew.compaction(id),
         })
     }
 }

@@ -3,13 +3,16 @@
 use crate::rope::Rope;
 use crate::wire::{Encoding, Wire};
 use bytes::Bytes;
-use gaffer_protocol::{AgentId, AgentName, Block, Message, Origin, Role, ToolSpec};
+use gaffer_protocol::{
+    AgentId, AgentName, Block, Image, Message, Origin, ResultPart, Role, ToolSpec,
+};
 use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 /// What stands before every conversation of an agent type: built once and immutable, so that the
@@ -53,6 +56,8 @@ pub struct Who {
 /// The request that is asked next, ready but for what is said next.
 #[derive(Debug, Clone)]
 pub struct Conversation {
+    /// Which of an agent's conversations it is: a new one begins where one was compacted.
+    number: u64,
     who: Who,
     wire: Arc<dyn Wire>,
     head: Bytes,
@@ -65,6 +70,51 @@ pub struct Conversation {
     /// both in a request the provider finds the old entry however much was added since.
     sent_mark: Option<usize>,
     next_mark: Option<usize>,
+    images: Images,
+}
+
+/// The images of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Images {
+    pub count: u64,
+    /// Of their base64, which is no measure of what they cost.
+    pub bytes: usize,
+}
+
+impl Images {
+    fn of(message: &Message) -> Self {
+        let mut images = Self::default();
+        let mut take = |image: &Image| {
+            images.count += 1;
+            images.bytes += image.data.len();
+        };
+        for block in &message.blocks {
+            match block {
+                Block::Image(image) => take(image),
+                Block::ToolResult(result) => result.parts.iter().for_each(|part| match part {
+                    ResultPart::Image(image) => take(image),
+                    ResultPart::Text(_) => {}
+                }),
+                Block::Text(_) | Block::Reasoning(_) | Block::ToolUse(_) => {}
+            }
+        }
+        images
+    }
+}
+
+/// A place in a conversation, up to which it was sent, and to which it can go back.
+#[derive(Debug, Clone, Default)]
+pub struct Checkpoint {
+    len: usize,
+    encoding: Option<Encoding>,
+    next_mark: Option<usize>,
+    images: Images,
+}
+
+/// No two conversations of a process have the same number.
+fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Conversation {
@@ -76,6 +126,7 @@ impl Conversation {
             ..Encoding::default()
         };
         Self {
+            number: next_number(),
             who,
             wire,
             head,
@@ -84,6 +135,7 @@ impl Conversation {
             shared_mark: None,
             sent_mark: None,
             next_mark: None,
+            images: Images::default(),
         }
     }
 
@@ -93,6 +145,55 @@ impl Conversation {
             who,
             ..self.clone()
         }
+    }
+
+    /// A conversation with the same prefix, byte for byte, in which nothing was said.
+    #[must_use]
+    pub fn blank(&self) -> Self {
+        Self {
+            number: next_number(),
+            ..self.up_to(&Checkpoint::default())
+        }
+    }
+
+    /// Where it ends now.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            len: self.body.len(),
+            encoding: Some(self.encoding.clone()),
+            next_mark: self.next_mark,
+            images: self.images,
+        }
+    }
+
+    /// The conversation as it was there. Its bytes are shared, not copied.
+    #[must_use]
+    pub fn up_to(&self, place: &Checkpoint) -> Self {
+        let mut pieces = Vec::new();
+        self.body.slice(0, place.len, &mut pieces);
+        let mut body = Rope::default();
+        pieces.into_iter().for_each(|piece| body.push(piece));
+        let blank = || Encoding {
+            started: !self.head.ends_with(b"["),
+            ..Encoding::default()
+        };
+        Self {
+            body,
+            encoding: place.encoding.clone().unwrap_or_else(blank),
+            shared_mark: self.shared_mark.filter(|mark| *mark <= place.len),
+            // What stood there was sent: whatever follows finds it in the cache.
+            sent_mark: place.next_mark,
+            next_mark: place.next_mark,
+            images: place.images,
+            number: self.number,
+            who: self.who.clone(),
+            wire: self.wire.clone(),
+            head: self.head.clone(),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub fn who(&self) -> &Who {
@@ -132,7 +233,20 @@ impl Conversation {
                 }
             }
         }
+        let images = Images::of(message);
+        self.images.count += images.count;
+        // A wire may leave them out.
+        self.images.bytes += images.bytes.min(out.len());
         self.body.push(Bytes::from(out));
+    }
+
+    pub fn images(&self) -> Images {
+        self.images
+    }
+
+    /// How many bytes of every request are the prefix.
+    pub fn head_len(&self) -> usize {
+        self.head.len()
     }
 
     /// How many bytes the next request has, as a measure of the context in use.

@@ -15,7 +15,7 @@ pub mod script;
 pub mod sse;
 pub mod wire;
 
-pub use conversation::{Conversation, Prefix, Who};
+pub use conversation::{Checkpoint, Conversation, Prefix, Who};
 pub use error::{ErrorKind, ModelError};
 pub use gate::Gate;
 pub use price::Prices;

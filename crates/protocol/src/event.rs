@@ -47,7 +47,7 @@ pub enum EventKind {
         answer: Arc<Answer>,
         cost: Cost,
     },
-    /// A tool asked a model of its own: this is no part of any conversation.
+    /// A model was asked beside the conversation: by a tool, or for a summary.
     Spent {
         model: String,
         usage: Usage,
@@ -61,6 +61,12 @@ pub enum EventKind {
         result: Arc<ToolResult>,
         duration_ms: u64,
     },
+    /// The conversation was near its limit, or somebody asked for it, and is shorter now.
+    Compacted {
+        trigger: Trigger,
+        tokens_before: u64,
+        tokens_after: u64,
+    },
     /// A call waits until somebody says whether it may run.
     Asked(Arc<Question>),
     /// The question with this number needs no answer any more.
@@ -70,6 +76,23 @@ pub enum EventKind {
     AgentEnded(Box<AgentEnded>),
     /// The end of a task was told to the agent above it.
     Notified(Arc<Notification>),
+}
+
+/// Who asked for a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trigger {
+    Manual,
+    Auto,
+}
+
+impl Trigger {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Auto => "auto",
+        }
+    }
 }
 
 /// Whether a call may run. Any surface may answer; the first answer counts.

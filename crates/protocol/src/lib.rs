@@ -14,7 +14,7 @@ pub mod usage;
 
 pub use clock::{Clock, Entropy, Timestamp};
 pub use end::{End, Status};
-pub use event::{Event, EventKind, EventSink, Permission, Question, Waiting};
+pub use event::{Event, EventKind, EventSink, Permission, Question, Trigger, Waiting};
 pub use ids::{AgentId, AgentName, CallId, IdError, MailId, SessionId};
 pub use json::Json;
 pub use message::{

@@ -114,6 +114,8 @@ pub enum Origin {
     Agent,
     /// One of the user's hooks.
     Hook,
+    /// What gaffer wrote in place of a conversation that was compacted.
+    Compacted,
 }
 
 /// What a model thought. `raw` goes back unchanged to the wire that it came from.

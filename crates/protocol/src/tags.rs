@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// Every name that stands in a tag of ours, or that models take for a word from above.
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 31] = [
     "task-notification",
     "task-id",
     "status",
@@ -32,6 +32,10 @@ const NAMES: [&str; 27] = [
     "system",
     "system-reminder",
     "page",
+    "compacted-words",
+    "compacted-tasks",
+    "compacted-files",
+    "compacted-summary",
 ];
 
 /// Text that opens and closes none of our tags, whatever it says.

@@ -3,6 +3,7 @@
 
 pub mod about;
 pub mod book;
+mod compacted;
 pub mod find;
 pub mod owner;
 pub mod session;
@@ -10,6 +11,7 @@ pub mod transcript;
 
 pub use about::About;
 pub use book::{Book, BookError};
+pub use compacted::{Compacted, Notes};
 pub use find::{Found, NotFound};
 pub use owner::{Owner, OwnerError, Ownership};
 pub use session::{Home, SessionError, SessionFolder};

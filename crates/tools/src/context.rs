@@ -167,6 +167,15 @@ impl Seen {
         self.len() == 0
     }
 
+    /// All of them, for showing.
+    pub fn files(&self) -> Vec<String> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = seen.keys().map(|path| path.display().to_string());
+        let mut files: Vec<String> = files.collect();
+        files.sort();
+        files
+    }
+
     pub fn note(&self, path: PathBuf, bytes: &[u8]) {
         let hash = xxh3_128(bytes);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -55,7 +55,13 @@ pub(crate) struct Places {
 }
 
 /// What a shared file of another tool means to gaffer.
-pub(crate) const SHARED: [&str; 3] = ["permissions", "hooks", "disableAllHooks"];
+pub(crate) const SHARED: [&str; 5] = [
+    "permissions",
+    "hooks",
+    "disableAllHooks",
+    "autoCompactEnabled",
+    "autoCompactWindow",
+];
 
 /// What a project may not say, because a project can be anybody's: where keys and questions are
 /// sent, and what holds its own commands back.

@@ -6,6 +6,7 @@ pub(crate) mod merge;
 use crate::args::SandboxMode;
 use crate::exit::Usage;
 use crate::system;
+use gaffer_agent::CompactionLimits;
 use gaffer_model::price::Price;
 use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
@@ -49,6 +50,10 @@ pub(crate) struct Settings {
     pub(crate) max_workers: Option<usize>,
     /// How deep agents may start agents in normal mode.
     pub(crate) max_depth: Option<u32>,
+    /// Whether conversations are compacted without anybody asking for it.
+    pub(crate) auto_compact_enabled: Option<bool>,
+    /// So many tokens of a model's context are used at most.
+    pub(crate) auto_compact_window: Option<u64>,
     /// Answers questions about pages of the web; of the same provider.
     pub(crate) small_model: Option<String>,
 }
@@ -119,8 +124,11 @@ pub(crate) struct RetrySettings {
     pub(crate) longest_delay: Option<Span>,
 }
 
+/// Below this a prompt with its tools would hardly fit.
+const LEAST_WINDOW: u64 = 4_000;
+
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 18] = [
+pub(crate) const KEYS: [(&str, &str); 20] = [
     ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -139,6 +147,8 @@ pub(crate) const KEYS: [(&str, &str); 18] = [
     ("models", "the session's own model for all"),
     ("maxWorkers", "16"),
     ("maxDepth", "1"),
+    ("autoCompactEnabled", "true"),
+    ("autoCompactWindow", "the model's context"),
 ];
 
 impl Settings {
@@ -203,6 +213,14 @@ impl Settings {
         Ok(())
     }
 
+    pub(crate) fn compaction(&self) -> CompactionLimits {
+        CompactionLimits {
+            is_auto: self.auto_compact_enabled.unwrap_or(true),
+            // Another tool's file is not ours to refuse.
+            window: self.auto_compact_window.map(|it| it.max(LEAST_WINDOW)),
+        }
+    }
+
     /// What types cannot say.
     fn check(&self) -> Result<(), String> {
         if self.max_turns == Some(0) {
@@ -210,6 +228,9 @@ impl Settings {
         }
         if self.max_workers == Some(0) {
             return Err("`maxWorkers` is at least 1".to_owned());
+        }
+        if self.auto_compact_window.is_some_and(|it| it < LEAST_WINDOW) {
+            return Err(format!("`autoCompactWindow` is at least {LEAST_WINDOW}"));
         }
         if let Some(name) = self
             .providers
@@ -306,7 +327,7 @@ mod tests {
     #[test]
     fn files_of_another_tool_are_read_where_there_is_none_of_our_own() {
         let world = World::new();
-        let theirs = json!({"model": "opus", "statusLine": 3, "permissions": {"allow": ["Bash(ls)"], "other": 1}, "hooks": {"Stop": []}});
+        let theirs = json!({"model": "opus", "statusLine": 3, "autoCompactEnabled": false, "permissions": {"allow": ["Bash(ls)"], "other": 1}, "hooks": {"Stop": []}});
         world.write("home/.claude/settings.json", &theirs);
         world.write(
             "project/.claude/settings.local.json",
@@ -317,6 +338,7 @@ mod tests {
         assert_eq!(settings.permissions.allow, ["Bash(ls)"]);
         assert_eq!(settings.permissions.deny, ["Read(.env)"]);
         assert!(settings.hooks.contains_key("Stop"));
+        assert!(!settings.compaction().is_auto);
         world.write("home/.gaffer/settings.json", &json!({"maxTurns": 5}));
         assert!(world.load(false).unwrap().0.permissions.allow.is_empty());
     }

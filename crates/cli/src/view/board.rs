@@ -284,6 +284,15 @@ impl Seen {
                 return vec![self.say(About::Question, &text, "")];
             }
             EventKind::Notice(text) => return vec![self.say(About::Notice, text, "")],
+            EventKind::Compacted {
+                tokens_before,
+                tokens_after,
+                ..
+            } => {
+                let (before, after) = (thousands(*tokens_before), thousands(*tokens_after));
+                let text = format!("compacted: {before} tokens are {after} now");
+                return vec![self.say(About::Notice, &text, "")];
+            }
             _ => return unknown(event).into_iter().collect(),
         }
         Vec::new()

@@ -220,3 +220,22 @@ fn hostile_text_reaches_no_terminal() {
     }
     assert!(all.iter().any(|line| line.contains("a[2Jb")), "{all:?}");
 }
+
+#[test]
+fn a_compaction_is_a_line_with_what_it_brought() {
+    let mut board = Board::default();
+    let compacted = EventKind::Compacted {
+        trigger: gaffer_protocol::Trigger::Auto,
+        tokens_before: 11_062,
+        tokens_after: 900,
+    };
+    let said = fold(
+        &mut board,
+        &[started(0, "main", ""), event(1, 0, compacted)],
+    );
+    let last = said.last().map(String::as_str).unwrap_or_default();
+    assert!(
+        last.contains("compacted: 11.1k tokens are 900 now"),
+        "{said:?}"
+    );
+}

@@ -8,7 +8,7 @@ use gaffer_protocol::event::{AgentEnded, SessionStarted};
 use gaffer_protocol::ids::uuid_v4;
 use gaffer_protocol::{
     AgentId, Answer, Block, Cost, Event, EventKind, Message, Origin, ResultPart, SessionId,
-    StopReason, ToolResult, Usage,
+    StopReason, ToolResult, Trigger, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -267,6 +267,11 @@ impl View for Json {
                 "error_status": status,
                 "error": error,
             })),
+            EventKind::Compacted {
+                trigger,
+                tokens_before,
+                tokens_after,
+            } => self.stream(boundary(*trigger, *tokens_before, *tokens_after)),
             EventKind::Asked(question) => self.stream(json!({
                 "type": "system",
                 "subtype": "permission_request",
@@ -289,6 +294,18 @@ impl View for Json {
             | EventKind::CallDelta { .. } => {}
         }
     }
+}
+
+fn boundary(trigger: Trigger, before: u64, after: u64) -> Value {
+    json!({
+        "type": "system",
+        "subtype": "compact_boundary",
+        "compact_metadata": {
+            "trigger": trigger.as_str(),
+            "pre_tokens": before,
+            "post_tokens": after,
+        },
+    })
 }
 
 fn subtype(end: &gaffer_protocol::End) -> &'static str {

@@ -17,8 +17,8 @@ pub struct Scripted {
     player: Player,
     deadlines: Deadlines,
     wire: Arc<dyn Wire>,
-    /// How much of each conversation had been answered.
-    answered: Mutex<HashMap<AgentId, usize>>,
+    /// By agent: which conversation was answered last, and how much of it.
+    answered: Mutex<HashMap<AgentId, (u64, usize)>>,
 }
 
 impl Scripted {
@@ -43,7 +43,10 @@ impl Scripted {
     ) -> Result<Answer, ModelError> {
         let who = conversation.who();
         let lock = || self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = lock().get(&who.id).copied().unwrap_or(0);
+        let number = conversation.number();
+        let last = lock().get(&who.id).copied();
+        // What was said in an earlier conversation has no place in this one.
+        let start = last.filter(|(of, _)| *of == number).map_or(0, |(_, at)| at);
         let (bytes, end) = conversation.since(start);
         let speaker = Speaker {
             id: who.id.to_string(),
@@ -70,7 +73,7 @@ impl Scripted {
         match turn.outcome {
             Outcome::Answer(answer) => {
                 stream(&answer, deltas);
-                lock().insert(who.id, end);
+                lock().insert(who.id, (number, end));
                 Ok(answer)
             }
             Outcome::Fault(fault, answer) => Err(self.fail(fault, &answer, deltas).await),

@@ -93,6 +93,7 @@ fn is_too_long(code: &str, message: &str) -> bool {
         || message.contains("prompt is too long")
         || message.contains("maximum context length")
         || message.contains("context window")
+        || message.contains("exceed context limit")
         || message.contains("exceeds the available context size")
 }
 

@@ -9,12 +9,13 @@ use super::damage::Damage;
 use super::heal;
 use super::reading::{self, Kept};
 use super::record::{Entry, Start};
+use crate::compacted::{Compacted, Notes};
 use gaffer_protocol::{
     Answer, Block, End, MailId, Message, Origin, Role, StopReason, Timestamp, ToolResult, Usage,
 };
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +41,10 @@ pub struct Fold {
     pub worked_ms: u64,
     /// The letters that it has heard.
     pub heard: HashSet<MailId>,
+    /// What the last compaction noted, if there was one.
+    pub notes: Notes,
+    /// How often it was compacted.
+    pub compactions: u32,
     /// What could not be read.
     pub damaged: Damage,
     /// Calls of the last answer that still wait for their result, in order, with what came.
@@ -62,6 +67,8 @@ pub struct Turn {
     /// As the answer names it; empty where it names none.
     pub model: Arc<str>,
     pub usage: Usage,
+    /// Whether it was a summary, which is no turn of the agent's.
+    pub is_summary: bool,
     /// Calls that it made, if it was whole: those of a cut answer are never run.
     pub calls: u32,
 }
@@ -69,6 +76,14 @@ pub struct Turn {
 impl Fold {
     pub fn read(path: &Path) -> io::Result<Self> {
         let file = BufReader::with_capacity(reading::CHUNK, File::open(path)?);
+        Ok(reading::fold(Self::default(), file, &mut |_| Ok(()))?.0)
+    }
+
+    /// The same from a record on that stands at this place.
+    pub fn read_from(path: &Path, start: u64) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(start))?;
+        let file = BufReader::with_capacity(reading::CHUNK, file);
         Ok(reading::fold(Self::default(), file, &mut |_| Ok(()))?.0)
     }
 
@@ -132,17 +147,74 @@ impl Fold {
     }
 
     fn count(&mut self, answer: &Answer) {
-        self.usage += answer.usage;
-        // Almost always the same as before: one text for all.
-        let last = self.turns.last().map(|turn| turn.model.clone());
-        let model = last.filter(|model| **model == *answer.model);
         let is_whole = is_whole(answer.stop);
         let calls = answer.tool_uses().filter(|_| is_whole).count();
+        self.count_turn(&answer.model, answer.usage, Some(calls));
+    }
+
+    /// Without calls: a summary.
+    fn count_turn(&mut self, model: &str, usage: Usage, calls: Option<usize>) {
+        self.usage += usage;
+        // Almost always the same as before: one text for all.
+        let last = self.turns.last().map(|turn| turn.model.clone());
+        let known = last.filter(|known| **known == *model);
         self.turns.push(Turn {
-            model: model.unwrap_or_else(|| answer.model.as_str().into()),
-            usage: answer.usage,
-            calls: u32::try_from(calls).unwrap_or(u32::MAX),
+            model: known.unwrap_or_else(|| model.into()),
+            usage,
+            is_summary: calls.is_none(),
+            calls: u32::try_from(calls.unwrap_or(0)).unwrap_or(u32::MAX),
         });
+    }
+
+    /// The conversation goes on with other messages. They are taken as if they had been said one
+    /// after another, so that whatever was changed in them is made valid like all else.
+    fn restart(&mut self, compacted: Compacted) {
+        self.close_calls();
+        if compacted.usage != Usage::default() {
+            self.count_turn(&compacted.model, compacted.usage, None);
+        }
+        self.compactions += 1;
+        self.notes = compacted.notes;
+        self.messages.clear();
+        self.ids = Ids::default();
+        self.is_paused = false;
+        self.is_lost = false;
+        let made = std::mem::take(&mut self.made);
+        for message in compacted.messages {
+            self.say_again(message);
+        }
+        self.close_calls();
+        // What is missing inside stands in no record of its own.
+        self.made = made;
+    }
+
+    fn say_again(&mut self, message: Message) {
+        match message.role {
+            Role::Assistant => {
+                self.close_calls();
+                self.push_answer(Answer {
+                    blocks: message.blocks,
+                    stop: StopReason::ToolUse,
+                    usage: Usage::default(),
+                    model: String::new(),
+                });
+            }
+            Role::User => {
+                let (results, others): (Vec<Block>, Vec<Block>) = message
+                    .blocks
+                    .into_iter()
+                    .partition(|block| matches!(block, Block::ToolResult(_)));
+                for block in results {
+                    if let Block::ToolResult(result) = block {
+                        self.take_result(Arc::new(result));
+                    }
+                }
+                self.close_calls();
+                if !others.is_empty() {
+                    self.hear(others);
+                }
+            }
+        }
     }
 
     fn take(&mut self, entry: Entry) {
@@ -162,6 +234,7 @@ impl Fold {
                 self.push_answer(Arc::unwrap_or_clone(answer));
             }
             Entry::Result(result) => self.take_result(result),
+            Entry::Compacted(compacted) => self.restart(Arc::unwrap_or_clone(compacted)),
             Entry::End(end) => {
                 self.close_calls();
                 self.end = Some(end);

@@ -1,5 +1,6 @@
 //! What one line of a transcript says.
 
+use crate::compacted::Compacted;
 use gaffer_protocol::{AgentId, AgentName, Answer, End, Message, SessionId, Timestamp, ToolResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub enum Entry {
     Answer(Arc<Answer>),
     /// The result of one call, written as soon as it is there.
     Result(Arc<ToolResult>),
+    /// The conversation goes on from here with these messages instead of all that stands above.
+    Compacted(Arc<Compacted>),
     End(End),
 }
 

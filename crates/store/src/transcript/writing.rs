@@ -101,6 +101,11 @@ impl Transcript {
         &self.path
     }
 
+    /// How long it is: a place from which on it can be folded.
+    pub fn end(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
     /// The file, for whoever has to see it on the disk itself.
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()

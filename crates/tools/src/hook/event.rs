@@ -1,6 +1,7 @@
 //! The moments at which hooks are asked, and what they are told then.
 
 use super::kind::EventKind;
+use gaffer_protocol::Trigger;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -114,6 +115,10 @@ pub enum Moment {
         trigger: Trigger,
         custom_instructions: Option<String>,
     },
+    PostCompact {
+        trigger: Trigger,
+        compact_summary: String,
+    },
     Notification {
         message: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +141,7 @@ impl Moment {
             Self::SubagentStart { .. } => EventKind::SubagentStart,
             Self::SubagentStop { .. } => EventKind::SubagentStop,
             Self::PreCompact { .. } => EventKind::PreCompact,
+            Self::PostCompact { .. } => EventKind::PostCompact,
             Self::Notification { .. } => EventKind::Notification,
         }
     }
@@ -175,7 +181,9 @@ impl Moment {
             Self::SubagentStart { agent_type, .. } | Self::SubagentStop { agent_type, .. } => {
                 vec![agent_type]
             }
-            Self::PreCompact { trigger, .. } => vec![trigger.as_str()],
+            Self::PreCompact { trigger, .. } | Self::PostCompact { trigger, .. } => {
+                vec![trigger.as_str()]
+            }
             Self::Notification {
                 notification_type, ..
             } => vec![notification_type],
@@ -208,23 +216,6 @@ impl Source {
             Self::Clear => "clear",
             Self::Compact => "compact",
             Self::Fork => "fork",
-        }
-    }
-}
-
-/// Who asked for a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trigger {
-    Manual,
-    Auto,
-}
-
-impl Trigger {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Auto => "auto",
         }
     }
 }

@@ -17,6 +17,7 @@ pub enum EventKind {
     SubagentStart,
     SubagentStop,
     PreCompact,
+    PostCompact,
     Notification,
 }
 
@@ -30,7 +31,7 @@ pub enum OnTimeout {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::SessionStart,
         Self::SessionEnd,
         Self::UserPromptSubmit,
@@ -42,6 +43,7 @@ impl EventKind {
         Self::SubagentStart,
         Self::SubagentStop,
         Self::PreCompact,
+        Self::PostCompact,
         Self::Notification,
     ];
 
@@ -58,6 +60,7 @@ impl EventKind {
             Self::SubagentStart => "SubagentStart",
             Self::SubagentStop => "SubagentStop",
             Self::PreCompact => "PreCompact",
+            Self::PostCompact => "PostCompact",
             Self::Notification => "Notification",
         }
     }
@@ -86,7 +89,11 @@ impl EventKind {
     pub fn can_block(self) -> bool {
         !matches!(
             self,
-            Self::SessionStart | Self::SessionEnd | Self::SubagentStart | Self::Notification
+            Self::SessionStart
+                | Self::SessionEnd
+                | Self::SubagentStart
+                | Self::PostCompact
+                | Self::Notification
         )
     }
 

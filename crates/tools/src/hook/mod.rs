@@ -18,7 +18,8 @@ pub use agent::{AgentHooks, News, Who};
 pub use config::{
     Background, CommandHook, Group, Handler, HookConfig, HookSettings, HttpHook, Runner, Shell,
 };
-pub use event::{HookEvent, Moment, Source, Trigger};
+pub use event::{HookEvent, Moment, Source};
+pub use gaffer_protocol::Trigger;
 pub use kind::{EventKind, OnTimeout};
 pub use matcher::Matcher;
 pub use outcome::{Choice, Decision, Merged, Reply, Report, Text, Verdict};

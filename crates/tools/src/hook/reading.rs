@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Events that users' settings may have, but that do not happen here so far.
-const ABSENT_EVENTS: [&str; 21] = [
+const ABSENT_EVENTS: [&str; 20] = [
     "Setup",
     "UserPromptExpansion",
     "PermissionDenied",
@@ -29,7 +29,6 @@ const ABSENT_EVENTS: [&str; 21] = [
     "FileChanged",
     "WorktreeCreate",
     "WorktreeRemove",
-    "PostCompact",
     "Elicitation",
     "ElicitationResult",
     "PreModelSwitch",

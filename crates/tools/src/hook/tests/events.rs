@@ -73,6 +73,10 @@ fn each_event_has_the_members_that_hooks_know() {
             json!({"trigger": "auto", "custom_instructions": null}),
         ),
         (
+            EventKind::PostCompact,
+            json!({"trigger": "manual", "compact_summary": "It was about tea."}),
+        ),
+        (
             EventKind::Notification,
             json!({
                 "message": "Waiting", "notification_type": "idle_prompt",
@@ -118,7 +122,7 @@ fn optional_members_are_there_when_they_are_known() {
 
 #[test]
 fn matchers_are_compared_with_what_each_event_is_about() {
-    let rows: [(EventKind, &[&str]); 12] = [
+    let rows: [(EventKind, &[&str]); 13] = [
         (EventKind::SessionStart, &["startup"]),
         (EventKind::SessionEnd, &["other"]),
         (EventKind::UserPromptSubmit, &[]),
@@ -130,6 +134,7 @@ fn matchers_are_compared_with_what_each_event_is_about() {
         (EventKind::SubagentStart, &["explorer"]),
         (EventKind::SubagentStop, &["explorer"]),
         (EventKind::PreCompact, &["auto"]),
+        (EventKind::PostCompact, &["manual"]),
         (EventKind::Notification, &["idle_prompt"]),
     ];
     for (kind, want) in rows {

@@ -115,6 +115,10 @@ fn moment(kind: EventKind) -> Moment {
             trigger: Trigger::Auto,
             custom_instructions: None,
         },
+        EventKind::PostCompact => Moment::PostCompact {
+            trigger: Trigger::Manual,
+            compact_summary: "It was about tea.".into(),
+        },
         EventKind::Notification => Moment::Notification {
             message: "Waiting".into(),
             title: None,

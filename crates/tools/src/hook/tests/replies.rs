@@ -75,6 +75,7 @@ fn exit_code_2_refuses_where_something_can_be_refused() {
             EventKind::SessionStart
                 | EventKind::SessionEnd
                 | EventKind::SubagentStart
+                | EventKind::PostCompact
                 | EventKind::Notification
         );
         assert_eq!(decided(&verdict).is_some(), can_block, "{kind:?}");
