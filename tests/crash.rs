@@ -213,6 +213,17 @@ impl Stage {
         command
     }
 
+    /// How many steps there are in a run that is left alone.
+    fn count(&self) -> u64 {
+        let ran = run(self.counted(self.first(), 0, false));
+        assert_eq!((ran.code, ran.out.trim()), (Some(0), "All is done."));
+        self.check("not killed");
+        let count = std::fs::read_to_string(self.place.root.path().join("count")).unwrap();
+        let count: u64 = count.parse().unwrap();
+        assert!(count > 50, "{count} steps");
+        count
+    }
+
     fn folder(&self) -> Option<SessionFolder> {
         let home = gaffer_store::Home::new(self.place.home().join(".gaffer"));
         let found = home.find_session(&self.place.project(), "s").ok()?;
@@ -328,13 +339,7 @@ fn shim(folder: &Path) -> PathBuf {
 fn kill_at_steps(is_torn: bool, pick: impl Fn(u64) -> bool + Sync) {
     let temp = tempfile::tempdir().unwrap();
     let shim = shim(temp.path());
-    let stage = Stage::new(&shim);
-    let ran = run(stage.counted(stage.first(), 0, false));
-    assert_eq!((ran.code, ran.out.trim()), (Some(0), "All is done."));
-    stage.check("not killed");
-    let count = std::fs::read_to_string(stage.place.root.path().join("count")).unwrap();
-    let count: u64 = count.parse().unwrap();
-    assert!(count > 50, "{count} steps");
+    let count = Stage::new(&shim).count();
     let next = AtomicU64::new(1);
     let killed = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -360,9 +365,66 @@ fn kill_at_steps(is_torn: bool, pick: impl Fn(u64) -> bool + Sync) {
     assert!(killed.load(Ordering::Relaxed) > 0);
 }
 
+/// Lets the disk be full, or no longer writable, from a step on; then it is well again.
+fn fail_from_steps(error: i32) {
+    let temp = tempfile::tempdir().unwrap();
+    let shim = shim(temp.path());
+    let count = Stage::new(&shim).count();
+    let mut failed = 0;
+    for at in (1..=count).step_by(5) {
+        let stage = Stage::new(&shim);
+        let mut command = stage.counted(stage.first(), at, false);
+        command.env("CRASH_ERROR", error.to_string());
+        let ran = run(command);
+        let what = format!("error {error} from step {at} of {count}");
+        assert!(ran.code.is_some(), "{what}: it must end by itself, {ran:?}");
+        assert!(!ran.err.contains("panicked"), "{what}: {ran:?}");
+        if ran.code != Some(0) {
+            failed += 1;
+            let reason = std::io::Error::from_raw_os_error(error).to_string();
+            let reason = reason.split(" (os").next().unwrap().to_owned();
+            let is_told = ran.err.contains(&reason) || ran.err.contains("disk is full");
+            assert!(is_told, "{what}: {}", ran.err);
+        }
+        stage.finish();
+        stage.check(&what);
+    }
+    assert!(failed > 3, "{failed}");
+}
+
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    fail_from_steps(28);
+}
+
+#[test]
+fn a_disk_that_cannot_be_written_is_told_and_loses_nothing() {
+    fail_from_steps(30);
+}
+
 #[test]
 fn a_crew_that_is_killed_at_any_step_comes_to_its_end() {
     kill_at_steps(false, |_| true);
+}
+
+#[test]
+fn a_crew_that_is_killed_at_any_time_comes_to_its_end() {
+    use gaffer_protocol::Entropy;
+    let temp = tempfile::tempdir().unwrap();
+    let shim = shim(temp.path());
+    let dice = gaffer_testkit::world::Seeded::new(11);
+    for n in 0..30 {
+        let stage = Stage::new(&shim);
+        let mut command = stage.first();
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        // The kill itself is what takes place at some time.
+        std::thread::sleep(std::time::Duration::from_micros(dice.next() % 120_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        stage.finish();
+        stage.check(&format!("killed some time, {n}"));
+    }
 }
 
 #[test]

@@ -4,10 +4,12 @@
  * CRASH_UNDER  the folder
  * CRASH_AT     the step, counted from 1; 0 for none
  * CRASH_TORN   set: a write is carried out by half first
+ * CRASH_ERROR  set: nothing is killed; from that step on all steps fail with this number, as on a
+ *              full disk (28) or one that can no longer be written (30)
  * CRASH_COUNT  a file that gets the number of steps at the end
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -25,6 +27,7 @@
 static atomic_long steps;
 static long at;
 static int torn;
+static int error;
 static const char *under;
 static size_t under_length;
 
@@ -34,6 +37,8 @@ __attribute__((constructor)) static void begin(void) {
     under_length = under ? strlen(under) : 0;
     at = text ? atol(text) : 0;
     torn = getenv("CRASH_TORN") != NULL;
+    text = getenv("CRASH_ERROR");
+    error = text ? atoi(text) : 0;
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -67,7 +72,15 @@ static int is_our_file(int file) {
 
 /* Whether this is the step to die at. */
 static int is_last(void) {
-    return atomic_fetch_add(&steps, 1) + 1 == at;
+    return !error && atomic_fetch_add(&steps, 1) + 1 == at;
+}
+
+/* Whether the disk is full by now. */
+static int is_refused(void) {
+    if (!error || !at || atomic_fetch_add(&steps, 1) + 1 < at)
+        return 0;
+    errno = error;
+    return 1;
 }
 
 static void die(void) {
@@ -82,6 +95,8 @@ ssize_t write(int file, const void *bytes, size_t size) {
             syscall(SYS_write, file, bytes, size / 2);
         die();
     }
+    if (is_our_file(file) && is_refused())
+        return -1;
     return syscall(SYS_write, file, bytes, size);
 }
 
@@ -91,6 +106,8 @@ ssize_t pwrite64(int file, const void *bytes, size_t size, off64_t offset) {
             syscall(SYS_pwrite64, file, bytes, size / 2, offset);
         die();
     }
+    if (is_our_file(file) && is_refused())
+        return -1;
     return syscall(SYS_pwrite64, file, bytes, size, offset);
 }
 
@@ -101,18 +118,24 @@ ssize_t pwrite(int file, const void *bytes, size_t size, off_t offset) {
 ssize_t writev(int file, const struct iovec *parts, int count) {
     if (is_our_file(file) && is_last())
         die();
+    if (is_our_file(file) && is_refused())
+        return -1;
     return syscall(SYS_writev, file, parts, count);
 }
 
 int fsync(int file) {
     if (is_our_file(file) && is_last())
         die();
+    if (is_our_file(file) && is_refused())
+        return -1;
     return syscall(SYS_fsync, file);
 }
 
 int fdatasync(int file) {
     if (is_our_file(file) && is_last())
         die();
+    if (is_our_file(file) && is_refused())
+        return -1;
     return syscall(SYS_fdatasync, file);
 }
 
@@ -129,12 +152,16 @@ int ftruncate(int file, off_t size) {
 int rename(const char *from, const char *to) {
     if (is_ours(to) && is_last())
         die();
+    if (is_ours(to) && is_refused())
+        return -1;
     return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 int link(const char *from, const char *to) {
     if (is_ours(to) && is_last())
         die();
+    if (is_ours(to) && is_refused())
+        return -1;
     return syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
