@@ -116,8 +116,8 @@ fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
             }
             let transcript = done.transcript.display();
             system::say(&format!(
-                "gaffer: {}\ngaffer: the transcript is {transcript}",
-                outcome.end
+                "gaffer: {}\ngaffer: the transcript is {transcript}\ngaffer: to go on: gaffer -p --resume {}",
+                outcome.end, done.session
             ));
         }
     }

@@ -15,6 +15,7 @@ mod meter;
 mod mode;
 mod model;
 mod models;
+mod opening;
 mod policy;
 mod resume;
 mod run;

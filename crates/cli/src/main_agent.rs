@@ -9,7 +9,7 @@ use gaffer_crew::Crew;
 use gaffer_crew::tools::{Manner, tools};
 use gaffer_model::{Prefix, Who};
 use gaffer_protocol::event::{AgentStarted, SessionStarted};
-use gaffer_protocol::{AgentId, AgentName, Block, EventKind, MailId, Role};
+use gaffer_protocol::{AgentId, AgentName, Block, EventKind, MailId, Origin, Role};
 use gaffer_store::book::Contents;
 use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::{self, AgentHooks};
@@ -32,6 +32,8 @@ pub(crate) struct Seat {
 pub(crate) struct Earlier {
     /// Letters that its transcript has.
     pub(crate) heard: HashSet<MailId>,
+    /// How many bytes of its conversation are notifications.
+    pub(crate) told: usize,
     /// Whether somebody said something last that it has not answered.
     pub(crate) is_due: bool,
     /// What is wrong with its transcript.
@@ -139,8 +141,14 @@ impl Earlier {
             let path = path.display();
             format!("{path} was damaged: {}", fold.damaged)
         });
+        let blocks = fold.messages.iter().flat_map(|message| &message.blocks);
+        let told = blocks.map(|block| match block {
+            Block::Text(text) if text.origin == Some(Origin::TaskNotification) => text.text.len(),
+            _ => 0,
+        });
         let last = fold.messages.last();
         Self {
+            told: told.sum(),
             is_due: last.is_some_and(|message| message.role == Role::User),
             heard: fold.heard,
             damage,

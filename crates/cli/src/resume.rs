@@ -94,7 +94,9 @@ impl Old {
         now: gaffer_protocol::Timestamp,
     ) -> anyhow::Result<Ownership> {
         if self.is_forked {
-            let folder = home.create_session(cwd, id).map_err(crate::run::exists)?;
+            let folder = home
+                .create_session(cwd, id)
+                .map_err(crate::opening::exists)?;
             let copied = self.folder.copy_to(&folder);
             copied.with_context(|| format!("cannot copy {}", self.folder.path().display()))?;
             let before = std::mem::replace(&mut self.about.session, id.clone());

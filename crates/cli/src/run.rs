@@ -5,10 +5,11 @@ use crate::bus::Bus;
 use crate::exit::Usage;
 use crate::gear::Gear;
 use crate::limits::Limits;
-use crate::main_agent::{self, Earlier, Seat};
+use crate::main_agent::{self, Seat};
 use crate::mode::Mode;
 use crate::model::Chosen;
 use crate::models::Models;
+use crate::opening::{Opened, open, take_up};
 use crate::resume::Old;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -16,12 +17,11 @@ use crate::system::{self, SystemClock, SystemEntropy};
 use crate::view::View;
 use crate::workshop::Workshop;
 use anyhow::Context as _;
-use gaffer_agent::{AgentTypes, Documents, Outcome, Places, inbox};
+use gaffer_agent::{Agent, AgentTypes, Documents, Outcome, Places, inbox};
 use gaffer_crew::{Crew, CrewLimits, CrewParts};
 use gaffer_protocol::event::{AgentEnded, Denied};
-use gaffer_protocol::{AgentId, Block, Clock, End, EventKind, SessionId};
-use gaffer_store::book::Contents;
-use gaffer_store::{About, Book, Home, Ownership, SessionError, SessionFolder, session::slug};
+use gaffer_protocol::{Block, End, EventKind, SessionId};
+use gaffer_store::{Home, session::slug};
 use gaffer_tools::hook::{Moment, Source};
 use gaffer_tools::{Context, Guard};
 use gaffer_workspace::scratchpad::{Caps, Place, Scratchpad};
@@ -56,6 +56,7 @@ pub(crate) struct Job {
 pub(crate) struct Done {
     pub(crate) outcome: Outcome,
     pub(crate) transcript: PathBuf,
+    pub(crate) session: SessionId,
 }
 
 /// Runs a session to its end while `view`, if there is one, shows it.
@@ -87,7 +88,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
     let began = Instant::now();
     let mut signals = Signals::listen()?;
     // Its drop lets others have the session: not before all is over.
-    let (opened, _owned) = open(&mut job, &clock)?;
+    let (opened, _owned) = open(&mut job, &*clock)?;
     let id = opened.about.main;
     let (sender, inbox) = inbox();
     let (prompt, mode, max_turns) = (job.prompt.take(), job.mode, job.max_turns);
@@ -129,16 +130,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
             let source = opened.source();
             let is_due = take_up(&crew, opened, earlier).await?;
             session_start(&context, &workshop, &sender, source).await;
-            match prompt {
-                Some(prompt) => crew.tell_main(prompt),
-                None if is_due || agent.has_mail() => {}
-                // Somebody works who will wake it.
-                None if crew.is_busy() => drop(agent.rest(&stop).await),
-                None => {
-                    let why = "nothing is left to do in this session: say what comes next";
-                    return Err(Usage::new(why).into());
-                }
-            }
+            begin(&crew, &mut agent, prompt, is_due, &stop).await?;
             anyhow::Ok(crew.run_main(&mut agent, &stop).await)
         };
         let mut working = std::pin::pin!(working);
@@ -163,101 +155,29 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
     Ok(Done {
         outcome,
         transcript,
+        session: workshop.session.clone(),
     })
 }
 
-/// A session that this process owns.
-struct Opened {
-    folder: SessionFolder,
-    about: About,
-    book: Book,
-    /// What its book says, if it goes on.
-    contents: Option<Contents>,
-    switched: Option<&'static str>,
-}
-
-impl Opened {
-    /// How it begins, as hooks are told.
-    fn source(&self) -> Source {
-        match (&self.contents, &self.about.forked_from) {
-            (None, _) => Source::Startup,
-            (Some(_), None) => Source::Resume,
-            (Some(_), Some(_)) => Source::Fork,
-        }
-    }
-}
-
-/// Makes a new session on disk, or opens the one that goes on.
-fn open(job: &mut Job, clock: &SystemClock) -> anyhow::Result<(Opened, Ownership)> {
-    let now = clock.now();
-    let (mut opened, owned) = match job.old.take() {
-        Some(mut old) => {
-            let owned = old.own(&job.home, &job.cwd, &job.session, now)?;
-            let book = old.folder.book();
-            let opened = Opened {
-                contents: Some(book.take_up()?),
-                folder: old.folder,
-                about: old.about,
-                book,
-                switched: old.switched,
-            };
-            (opened, owned)
-        }
+/// Gives the session's own agent something to do.
+async fn begin(
+    crew: &Crew,
+    agent: &mut Agent,
+    prompt: Option<String>,
+    is_due: bool,
+    stop: &CancellationToken,
+) -> Result<(), Usage> {
+    match prompt {
+        Some(prompt) => crew.tell_main(prompt),
+        None if is_due || agent.has_mail() => {}
+        // Somebody works who will wake it.
+        None if crew.is_busy() => drop(agent.rest(stop).await),
         None => {
-            let created = job.home.create_session(&job.cwd, &job.session);
-            let folder = created.map_err(exists)?;
-            let owned = folder.own(now)?;
-            let opened = Opened {
-                about: About {
-                    session: job.session.clone(),
-                    main: AgentId::random(&SystemEntropy),
-                    mode: job.mode.as_str().to_owned(),
-                    cwd: job.cwd.display().to_string(),
-                    created: now,
-                    name: None,
-                    title: About::title_of(job.prompt.as_deref().unwrap_or_default()),
-                    forked_from: None,
-                },
-                book: folder.book(),
-                folder,
-                contents: None,
-                switched: None,
-            };
-            (opened, owned)
+            let why = "nothing is left to do in this session: say what comes next";
+            return Err(Usage::new(why));
         }
-    };
-    if let Some(name) = job.common.name.clone() {
-        opened.about.name = Some(name);
     }
-    let written = opened.folder.set_about(&opened.about);
-    written.with_context(|| format!("cannot write in {}", opened.folder.path().display()))?;
-    Ok((opened, owned))
-}
-
-pub(crate) fn exists(error: SessionError) -> anyhow::Error {
-    match error {
-        SessionError::Exists(_) => Usage::new(error.to_string()).into(),
-        SessionError::Create { .. } => anyhow::Error::new(error),
-    }
-}
-
-/// Brings the crew of a session that goes on back to where it was. Answers whether its own agent
-/// has something to answer.
-async fn take_up(crew: &Crew, opened: Opened, earlier: Option<Earlier>) -> anyhow::Result<bool> {
-    let (Some(contents), Some(earlier)) = (opened.contents, earlier) else {
-        return Ok(false);
-    };
-    let main = opened.about.main;
-    let damage = contents.damaged.iter().map(|what| {
-        let path = opened.book.path().display();
-        format!("{path} is damaged and was read as far as it can be: {what}")
-    });
-    let words = opened.switched.map(str::to_owned).into_iter();
-    for word in words.chain(earlier.damage).chain(damage) {
-        crew.events().emit(main, EventKind::Notice(word));
-    }
-    crew.take_up(contents, &earlier.heard).await?;
-    Ok(earlier.is_due)
+    Ok(())
 }
 
 fn crew_limits(job: &Job) -> CrewLimits {

@@ -214,6 +214,11 @@ impl Crew {
         self.0.parts.limits.results.saturating_sub(*self.0.told())
     }
 
+    /// So much was told before this process took the session up.
+    pub fn remember_told(&self, bytes: usize) {
+        *self.0.told() += bytes;
+    }
+
     /// After the conversation was shortened there is room again.
     pub fn forget_told(&self) {
         *self.0.told() = 0;

@@ -6,10 +6,12 @@ use crate::notes::Notes;
 use crate::report::Report;
 use crate::roster::{Spending, State, Task};
 use gaffer_agent::agent_type::AgentType;
-use gaffer_protocol::{AgentId, Block, End, MailId, Message, Notification, Origin, Role, Status};
+use gaffer_protocol::{
+    AgentId, Block, CallId, End, MailId, Message, Notification, Origin, Role, Status,
+};
 use gaffer_store::book::{self, BookError, Change, Contents, Entered, Letter, Step};
 use gaffer_store::{Fold, Start};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Tools whose successful calls change the file that they name.
@@ -91,7 +93,7 @@ impl Crew {
             post.news.push(letter.block);
         }
         self.0.parts.book.write(Step::synced(changes)).await?;
-        self.enter(found, &mut post.unread);
+        self.enter(found, &mut post.unread, contents.answers);
         for block in post.news {
             self.0.parts.main_inbox.send(block);
         }
@@ -261,8 +263,17 @@ impl Crew {
     }
 
     /// Puts all into the roster.
-    fn enter(&self, found: Vec<Found>, unread: &mut BTreeMap<AgentId, Vec<Block>>) {
+    fn enter(
+        &self,
+        found: Vec<Found>,
+        unread: &mut BTreeMap<AgentId, Vec<Block>>,
+        answers: Vec<(AgentId, CallId, String)>,
+    ) {
         let parts = &self.0.parts;
+        let mut by_caller: BTreeMap<AgentId, HashMap<CallId, String>> = BTreeMap::new();
+        for (caller, call, answer) in answers {
+            by_caller.entry(caller).or_default().insert(call, answer);
+        }
         for it in found {
             let id = it.task.id;
             let kind = self.kind(&it.task.kind);
@@ -273,6 +284,7 @@ impl Crew {
             task.runs = it.runs;
             task.spending = it.notes.spending;
             task.cwd = it.notes.cwd;
+            task.answers = by_caller.remove(&id).unwrap_or_default();
             if !is_queued {
                 task.unread = unread.remove(&id).unwrap_or_default();
             }

@@ -3,7 +3,7 @@
 use crate::report::Report;
 use gaffer_agent::Sender;
 use gaffer_agent::agent_type::AgentType;
-use gaffer_protocol::{AgentId, AgentName, Block, Cost, End, EventKind, Usage, Waiting};
+use gaffer_protocol::{AgentId, AgentName, Block, CallId, Cost, End, EventKind, Usage, Waiting};
 use gaffer_store::book;
 use gaffer_tools::Seen;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,8 @@ pub(crate) struct Task {
     pub(crate) state: State,
     /// What it was sent and has not read; it stands before the rest of its next run.
     pub(crate) unread: Vec<Block>,
+    /// Answers of calls that took effect when it was interrupted, which it has not heard.
+    pub(crate) answers: HashMap<CallId, String>,
     /// Where it was when it ended.
     pub(crate) cwd: Option<PathBuf>,
     /// Which files it had before it, if they are not too many to keep.
@@ -245,6 +247,7 @@ impl Task {
             spending: Spending::default(),
             state,
             unread: Vec::new(),
+            answers: HashMap::new(),
             cwd: None,
             seen: None,
         }

@@ -252,7 +252,13 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
 /// Takes a transcript up again. The user hears of it if it was damaged.
 async fn resume(crew: &Crew, id: AgentId, known: &Known) -> Result<(Transcript, Fold), String> {
     let path = known.transcript.clone();
-    let resumed = tokio::task::spawn_blocking(move || Transcript::resume(path));
+    let answers = {
+        let mut roster = crew.0.roster();
+        let task = roster.get_mut(id);
+        task.map(|task| std::mem::take(&mut task.answers))
+    };
+    let answers = answers.unwrap_or_default();
+    let resumed = tokio::task::spawn_blocking(move || Transcript::resume_knowing(path, &answers));
     let resumed = resumed.await.map_err(|error| error.to_string())?;
     let (transcript, fold) = resumed.map_err(|why| why.to_string())?;
     if !fold.damaged.is_empty() {
