@@ -170,6 +170,23 @@ fn what_cannot_be_continued_says_why() {
     refused(&["--resume", "s1"], "no transcript that can be read");
 }
 
+#[test]
+fn what_was_denied_stays_denied() {
+    let script = "agents: [{ name: main, steps: [{ say: First. }, { calls: [{ tool: Bash, input: { command: touch made } }, { tool: Write, input: { file_path: allowed, content: x } }] }, { expect: [{ error: true, result: Not allowed }, { error: false }], say: Second. }] }]";
+    let place = Place::new();
+    let first = ["-p", "one", "--session-id", "s1", "--sandbox", "off"];
+    let rules = ["--disallowed-tools", "Bash(touch *)"];
+    let mode = ["--permission-mode", "bypassPermissions"];
+    let first = [&first[..], &rules, &mode].concat();
+    assert_eq!(run(place.scripted(script, &first)).code, Some(0));
+    let ran = run(place.scripted(script, &["-p", "two", "--resume", "s1"]));
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), "Second."), "{ran:?}");
+    assert!(!place.project().join("made").exists());
+    assert!(place.project().join("allowed").exists());
+    let about = folder(&place, "s1").about().unwrap();
+    assert_eq!(about.rights.denied, ["Bash(touch *)"]);
+}
+
 /// Copies a folder with all that is in it.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();

@@ -27,7 +27,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let Args {
         print,
         prompt,
-        common,
+        mut common,
         output_format,
         verbose,
         ..
@@ -43,6 +43,9 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let sessions = Home::new(home.clone());
     let mut old = Old::find(&sessions, &cwd, &common)?;
     let cwd = old.as_ref().map_or(Ok(cwd), Old::cwd)?;
+    if let Some(old) = &old {
+        old.restore_rights(&mut common);
+    }
     let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
     let mode = Mode::choose(&common, &settings)?;
     let mode = old.as_mut().map_or(Ok(mode), |old| old.mode(mode))?;

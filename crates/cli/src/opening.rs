@@ -1,14 +1,16 @@
 //! A session on disk is made, or taken up where it was.
 
+use crate::args::{Common, Switch};
 use crate::exit::Usage;
 use crate::main_agent::Earlier;
 use crate::run::Job;
 use crate::system::SystemEntropy;
 use anyhow::Context as _;
+use clap::ValueEnum;
 use gaffer_crew::Crew;
 use gaffer_protocol::{AgentId, Clock, EventKind};
 use gaffer_store::book::Contents;
-use gaffer_store::{About, Book, Ownership, SessionError, SessionFolder};
+use gaffer_store::{About, Book, Ownership, Rights, SessionError, SessionFolder};
 use gaffer_tools::hook::Source;
 
 /// A session that this process owns.
@@ -61,6 +63,7 @@ pub(crate) fn open(job: &mut Job, clock: &dyn Clock) -> anyhow::Result<(Opened, 
                     created: now,
                     name: None,
                     title: About::title_of(job.prompt.as_deref().unwrap_or_default()),
+                    rights: Rights::default(),
                     forked_from: None,
                 },
                 book: folder.book(),
@@ -74,9 +77,23 @@ pub(crate) fn open(job: &mut Job, clock: &dyn Clock) -> anyhow::Result<(Opened, 
     if let Some(name) = job.common.name.clone() {
         opened.about.name = Some(name);
     }
+    opened.about.rights = rights(&job.common);
     let written = opened.folder.set_about(&opened.about);
     written.with_context(|| format!("cannot write in {}", opened.folder.path().display()))?;
     Ok((opened, owned))
+}
+
+/// What the command line says about permissions.
+fn rights(common: &Common) -> Rights {
+    let sandbox = common.sandbox.and_then(|mode| mode.to_possible_value());
+    Rights {
+        mode: common.permission_mode.clone(),
+        allowed: common.allowed_tools.clone(),
+        denied: common.disallowed_tools.clone(),
+        folders: common.add_dir.clone(),
+        sandbox: sandbox.map(|value| value.get_name().to_owned()),
+        network: common.sandbox_network.map(|switch| switch == Switch::On),
+    }
 }
 
 pub(crate) fn exists(error: SessionError) -> anyhow::Error {

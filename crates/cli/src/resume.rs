@@ -1,12 +1,13 @@
 //! Which session goes on, where, and as what.
 
-use crate::args::Common;
+use crate::args::{Common, SandboxMode, Switch};
 use crate::exit::Usage;
 use crate::mode::Mode;
 use crate::show::not_found;
 use anyhow::Context;
+use clap::ValueEnum;
 use gaffer_protocol::SessionId;
-use gaffer_store::{About, Found, Home, OwnerError, Ownership, SessionFolder};
+use gaffer_store::{About, Found, Home, OwnerError, Ownership, Rights, SessionFolder};
 use std::path::{Path, PathBuf};
 
 /// A session that goes on.
@@ -69,6 +70,27 @@ impl Old {
         }
     }
 
+    /// What the user allowed and denied before still holds. What is said now goes over it, but a
+    /// denial is never taken back.
+    pub(crate) fn restore_rights(&self, common: &mut Common) {
+        let Rights {
+            mode,
+            allowed,
+            denied,
+            folders,
+            sandbox,
+            network,
+        } = self.about.rights.clone();
+        common.permission_mode = common.permission_mode.take().or(mode);
+        join(&mut common.allowed_tools, allowed);
+        join(&mut common.disallowed_tools, denied);
+        join(&mut common.add_dir, folders);
+        let sandbox = sandbox.and_then(|name| SandboxMode::from_str(&name, true).ok());
+        common.sandbox = common.sandbox.or(sandbox);
+        let network = network.map(|is_on| if is_on { Switch::On } else { Switch::Off });
+        common.sandbox_network = common.sandbox_network.or(network);
+    }
+
     /// The session's own mode wins over the one that was asked for.
     pub(crate) fn mode(&mut self, asked: Mode) -> Result<Mode, Usage> {
         if self.about.mode.is_empty() {
@@ -113,4 +135,11 @@ impl Old {
             OwnerError::Io(_) => anyhow::Error::new(error),
         })
     }
+}
+
+/// Adds what is not there yet, before the rest: it was said first.
+fn join<T: PartialEq>(now: &mut Vec<T>, mut before: Vec<T>) {
+    before.retain(|it| !now.contains(it));
+    before.append(now);
+    *now = before;
 }

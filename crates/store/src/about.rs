@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const FILE: &str = "session.json";
 
@@ -26,9 +26,36 @@ pub struct About {
     /// The beginning of the first prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// What the user allowed and denied on the command line, for as long as the session lives.
+    #[serde(default, skip_serializing_if = "Rights::is_empty")]
+    pub rights: Rights,
     /// The session that this one continues as another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<SessionId>,
+}
+
+/// What the user said about permissions beside the settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rights {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
+}
+
+impl Rights {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl About {
@@ -75,6 +102,7 @@ impl SessionFolder {
             created,
             name: None,
             title: String::new(),
+            rights: Rights::default(),
             forked_from: None,
         })
     }
@@ -116,6 +144,11 @@ mod tests {
             created: Timestamp(5),
             name: None,
             title: About::title_of("\n  Mend the check \nand more"),
+            rights: Rights {
+                denied: vec!["Bash(rm *)".into()],
+                network: Some(false),
+                ..Rights::default()
+            },
             forked_from: None,
         };
         folder.set_about(&about).unwrap();

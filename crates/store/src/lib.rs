@@ -9,7 +9,7 @@ pub mod owner;
 pub mod session;
 pub mod transcript;
 
-pub use about::About;
+pub use about::{About, Rights};
 pub use book::{Book, BookError};
 pub use compacted::{Compacted, Notes};
 pub use find::{Found, NotFound};
