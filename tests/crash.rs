@@ -120,7 +120,11 @@ fn lead(body: &Value) -> Answer {
         .enumerate()
         .map(|(n, name)| {
             let task = format!("Task {name}");
-            let input = json!({"description": task, "name": name, "prompt": "go"});
+            let mut input = json!({"description": task, "name": name, "prompt": "go"});
+            if name == "c" {
+                // It begins when the other has completed, however often that takes.
+                input["depends_on"] = json!(["b"]);
+            }
             (id(n), "Agent", input)
         })
         .collect();

@@ -340,6 +340,8 @@ impl World {
             max_turns: None,
             parent,
             call: None,
+            depends_on: Vec::new(),
+            includes_results: false,
         }
     }
 

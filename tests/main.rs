@@ -18,6 +18,7 @@ mod compact_ways;
 mod crash;
 mod crew;
 #[cfg(feature = "coordinator")]
+mod crew_depend;
 mod crew_mail;
 #[cfg(feature = "coordinator")]
 mod crew_normal;

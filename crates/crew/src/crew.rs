@@ -1,5 +1,6 @@
 //! The crew: starts workers, keeps count of them, stops them, and tells their ends.
 
+use crate::depend::Looking;
 use crate::outfit::Outfitter;
 use crate::report::Report;
 use crate::roster::{Phase, Roster, State, Task};
@@ -11,7 +12,7 @@ use gaffer_protocol::{
 use gaffer_store::{Book, SessionFolder};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -73,6 +74,9 @@ pub(crate) struct Shared {
     /// How much of the results has been told.
     pub(crate) told: Mutex<usize>,
     letters: AtomicU64,
+    /// Changes whenever a task ends.
+    pub(crate) ends: watch::Sender<u64>,
+    looking: Mutex<Looking>,
     /// Ends what the session's own agent does right now.
     turn: Mutex<CancellationToken>,
 }
@@ -118,6 +122,10 @@ impl Shared {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn looking(&self) -> MutexGuard<'_, Looking> {
+        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The number of the next letter.
     pub(crate) fn next_letter(&self) -> MailId {
         MailId(self.letters.fetch_add(1, Ordering::Relaxed) + 1)
@@ -143,6 +151,8 @@ impl Crew {
                 tasks: TaskTracker::new(),
                 told: Mutex::default(),
                 letters: AtomicU64::default(),
+                ends: watch::Sender::new(0),
+                looking: Mutex::default(),
                 turn: Mutex::default(),
                 parts,
             }
@@ -195,7 +205,7 @@ impl Crew {
 
     /// Whether anybody runs who could wake the session's own agent.
     pub fn is_busy(&self) -> bool {
-        self.0.roster().live().next().is_some()
+        self.0.roster().is_moving()
     }
 
     /// How many workers could begin at once.

@@ -8,7 +8,7 @@ use crate::roster::{Phase, Roster, State};
 use crate::worker;
 use gaffer_agent::Sender;
 use gaffer_protocol::event::AgentEnded;
-use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Origin};
+use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Origin, Status};
 use gaffer_store::book::{Change, Letter, Step};
 use std::fs::File;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -43,6 +43,9 @@ impl Crew {
         let Closed {
             mut report, event, ..
         } = closed;
+        if report.end.status() != Status::Completed {
+            report.holds = self.0.roster().held_by(id);
+        }
         let file = parts.folder.result(id, closed.run);
         let room = parts.limits.result.min(self.room());
         if report.result.len() > room
@@ -134,6 +137,7 @@ impl Crew {
             left_running: ended.left_running,
             unread: unread_count,
             letter: None,
+            holds: Vec::new(),
         };
         let event = AgentEnded {
             end,
@@ -177,6 +181,7 @@ impl Crew {
         };
         let end = report.end.clone();
         let before = std::mem::replace(&mut task.state, State::Ended(end));
+        self.0.ends.send_modify(|count| *count += 1);
         let (waiter, late) = match before {
             State::Live(live) => (live.waiter, live.late),
             State::Ended(_) => (None, Vec::new()),

@@ -17,7 +17,10 @@ impl Crew {
             let may_rest = is_interrupted || matches!(end, End::Done | End::EmptyAnswer);
             // First who runs, then the mail: a notification is sent before its worker counts as
             // ended.
-            if !may_rest || !(self.is_busy() || agent.has_mail()) {
+            if !may_rest {
+                return end;
+            }
+            if !(self.is_busy() || agent.has_mail() || self.end_stuck().await) {
                 return end;
             }
             if !agent.rest(stop).await {

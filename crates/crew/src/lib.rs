@@ -2,6 +2,7 @@
 //! and how each end is told exactly once.
 
 mod crew;
+mod depend;
 mod ends;
 mod lead;
 pub mod ledger;

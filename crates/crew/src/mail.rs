@@ -64,7 +64,7 @@ pub enum MailError {
     StoppedByUser(AgentName),
 }
 
-fn listed(there: &[String]) -> String {
+pub(crate) fn listed(there: &[String]) -> String {
     match there {
         [] => "; no worker was started yet".to_owned(),
         all => format!("; there are {}", all.join(", ")),

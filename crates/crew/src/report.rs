@@ -26,6 +26,8 @@ pub struct Report {
     pub left_running: Vec<String>,
     /// Messages that it has not read; it will when it is continued.
     pub unread: usize,
+    /// Tasks that wait for this one to complete, if it has not.
+    pub holds: Vec<String>,
     /// The letter that tells the same.
     pub letter: Option<MailId>,
 }
@@ -44,7 +46,16 @@ impl Report {
             let count = self.unread;
             format!("It ended before it read all of its mail; {count} unread, which it reads when SendMessage continues it")
         });
-        let advice: Vec<String> = ended.into_iter().chain(unread).collect();
+        let holds = (!self.holds.is_empty()).then(|| {
+            let (tasks, name) = (self.holds.join(", "), &self.name);
+            let how = match self.is_open {
+                true => format!("Continue {name}, and they begin when it completes"),
+                false => "It cannot be continued".to_owned(),
+            };
+            format!("These wait for it and have not begun: {tasks}. {how}; or stop them with TaskStop. Otherwise they fail when nobody works any more")
+        });
+        let advice = ended.into_iter().chain(unread).chain(holds);
+        let advice: Vec<String> = advice.collect();
         let advice = (!advice.is_empty()).then(|| advice.join(". "));
         Notification {
             task: self.is_open.then_some(self.task),

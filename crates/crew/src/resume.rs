@@ -2,13 +2,12 @@
 //! becomes the roster, and whoever ran when the session ended is told of in one notification.
 
 use crate::crew::Crew;
+use crate::depend::last_words;
 use crate::notes::Notes;
 use crate::report::Report;
 use crate::roster::{Spending, State, Task};
 use gaffer_agent::agent_type::AgentType;
-use gaffer_protocol::{
-    AgentId, Block, CallId, End, MailId, Message, Notification, Origin, Role, Status,
-};
+use gaffer_protocol::{AgentId, Block, CallId, End, MailId, Message, Notification, Origin, Status};
 use gaffer_store::book::{self, BookError, Change, Contents, Entered, Letter, Step};
 use gaffer_store::{Fold, Start};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -176,6 +175,7 @@ impl Crew {
             left_running: Vec::new(),
             unread: 0,
             letter: None,
+            holds: Vec::new(),
         };
         let file = parts.folder.result(it.task.id, it.runs);
         let room = parts.limits.result;
@@ -334,6 +334,8 @@ impl Found {
             depth: 1,
             model: None,
             max_turns: None,
+            depends_on: Vec::new(),
+            includes_results: false,
         };
         Self {
             was: Was::Lost(fold.end.clone()),
@@ -342,13 +344,6 @@ impl Found {
     }
 
     fn of(task: book::Task, fold: &Fold, spending: &Spending) -> Self {
-        let answers = fold
-            .messages
-            .iter()
-            .rev()
-            .filter(|it| it.role == Role::Assistant);
-        let texts = answers.map(|answer| text(&answer.blocks));
-        let last = texts.into_iter().find(|text| !text.trim().is_empty());
         Self {
             task,
             runs: fold.ends.max(1),
@@ -359,7 +354,7 @@ impl Found {
             },
             heard: fold.heard.clone(),
             changed_files: changed(&fold.messages),
-            last_words: last.unwrap_or_default().trim().to_owned(),
+            last_words: last_words(fold),
         }
     }
 
@@ -440,14 +435,6 @@ impl Post {
         }
         post
     }
-}
-
-fn text(blocks: &[Block]) -> String {
-    let texts = blocks.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().concat()
 }
 
 /// The files that successful calls have changed, as the calls name them.

@@ -38,6 +38,10 @@ pub(crate) struct Task {
     pub(crate) model: Option<String>,
     pub(crate) max_turns: Option<u32>,
     pub(crate) transcript: PathBuf,
+    /// The tasks that must have completed before it begins.
+    pub(crate) depends_on: Vec<AgentId>,
+    /// Whether it is told their results.
+    pub(crate) includes_results: bool,
     /// How often it was started: once, and once more for each time it was continued.
     pub(crate) runs: u32,
     pub(crate) spending: Spending,
@@ -100,6 +104,8 @@ impl Live {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Others must complete first.
+    Held,
     Queued,
     Running,
     /// It has had its last turn.
@@ -243,6 +249,8 @@ impl Task {
             model: task.model.clone(),
             max_turns: task.max_turns,
             transcript,
+            depends_on: task.depends_on.clone(),
+            includes_results: task.includes_results,
             runs: 1,
             spending: Spending::default(),
             state,

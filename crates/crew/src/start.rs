@@ -1,6 +1,8 @@
 //! How workers begin: a place or the queue, a line in the book, and then the run.
 
 use crate::crew::Crew;
+use crate::depend::Standing;
+use crate::mail::listed;
 use crate::report::Report;
 use crate::roster::{Live, Phase, State, Task};
 use crate::worker::{self, Run};
@@ -28,6 +30,10 @@ pub struct Order {
     pub max_turns: Option<u32>,
     pub parent: AgentId,
     pub call: Option<CallId>,
+    /// Tasks, by their ids or names, that must have completed before it begins.
+    pub depends_on: Vec<String>,
+    /// Whether it is told their results.
+    pub includes_results: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,14 +43,20 @@ pub struct Started {
     pub transcript: PathBuf,
     /// Its place among those that wait, if it has to.
     pub place: Option<usize>,
+    /// Those who must complete first.
+    pub waits_for: Vec<AgentName>,
 }
 
 impl Started {
     /// What its starter is told.
     pub fn answer(&self) -> String {
-        let place = match self.place {
-            None => String::new(),
-            Some(place) => format!(
+        let place = match (self.waits_for.as_slice(), self.place) {
+            ([], None) => String::new(),
+            (names @ [_, ..], _) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                format!("\nIt begins by itself when {} completed.", have(&names))
+            }
+            ([], Some(place)) => format!(
                 "\nAll places are taken: it is number {place} in the queue and begins by itself."
             ),
         };
@@ -54,6 +66,13 @@ impl Started {
             self.name,
             self.transcript.display()
         )
+    }
+}
+
+fn have(names: &[String]) -> String {
+    match names {
+        [one] => format!("{one} has"),
+        more => format!("{} have", more.join(", ")),
     }
 }
 
@@ -68,6 +87,10 @@ pub enum Refused {
         "workers of workers are limited to a depth of {0}: do it yourself, or report what is needed"
     )]
     TooDeep(u32),
+    #[error("it depends on `{0}`, and there is no such task{there}", there = listed(.1))]
+    NoSuchTask(String, Vec<String>),
+    #[error("the tasks would wait for each other for ever: {0}")]
+    Circle(String),
     #[error("the session could not take it down: {0}")]
     NotKept(String),
 }
@@ -114,7 +137,9 @@ impl Crew {
         order: Order,
         waiter: Option<oneshot::Sender<Report>>,
     ) -> Result<Started, Refused> {
-        let reserved = self.reserve(order, waiter)?;
+        let name = order.name.as_ref();
+        let depends_on = self.dependencies(name, &order.depends_on).await?;
+        let reserved = self.reserve(order, depends_on, waiter)?;
         let (answer, answered) = oneshot::channel();
         let crew = self.clone();
         // Whoever asked may stop waiting. What is reserved begins or is given back all the same.
@@ -129,6 +154,7 @@ impl Crew {
     fn reserve(
         &self,
         order: Order,
+        depends_on: Vec<AgentId>,
         waiter: Option<oneshot::Sender<Report>>,
     ) -> Result<Reserved, Refused> {
         let parts = &self.0.parts;
@@ -149,14 +175,13 @@ impl Crew {
         }
         let (sender, inbox) = inbox();
         let (mut live, gone) = live(sender, waiter);
-        // Whoever finds a free place has it from here on.
-        let permit = self.places().try_acquire_owned().ok();
+        let waits_for = match roster.standing(&depends_on) {
+            Standing::Met => Vec::new(),
+            Standing::Waits(names) => names,
+        };
+        let permit = self.find_place(&mut live, &waits_for);
         let queued = roster.live().filter(|(_, it)| it.phase == Phase::Queued);
-        let place = permit.is_none().then(|| queued.count() + 1);
-        if permit.is_some() {
-            live.phase = Phase::Running;
-            live.waiting = Waiting::Model;
-        }
+        let place = (live.phase == Phase::Queued).then(|| queued.count() + 1);
         let task = book::Task {
             id,
             name,
@@ -166,12 +191,15 @@ impl Crew {
             depth,
             model: order.model,
             max_turns: order.max_turns.or(order.kind.max_turns),
+            depends_on,
+            includes_results: order.includes_results,
         };
         let started = Started {
             id,
             name: task.name.clone(),
             transcript: parts.folder.transcript(id),
             place,
+            waits_for,
         };
         let state = State::Live(Box::new(live));
         roster.add(Task::new(
@@ -290,6 +318,19 @@ impl Crew {
         }
     }
 
+    /// A place to run, if one is free and nobody is waited for. Whoever has it has it from here on.
+    fn find_place(&self, live: &mut Live, waits_for: &[AgentName]) -> Option<OwnedSemaphorePermit> {
+        if !waits_for.is_empty() {
+            live.phase = Phase::Held;
+            live.waiting = Waiting::Dependencies(waits_for.to_vec());
+            return None;
+        }
+        let permit = self.places().try_acquire_owned().ok()?;
+        live.phase = Phase::Running;
+        live.waiting = Waiting::Model;
+        Some(permit)
+    }
+
     /// Brings a task to life in the roster. None if somebody was faster, who then got the blocks.
     fn wake(&self, id: AgentId, blocks: &[Block], is_new_run: bool) -> Option<Woken> {
         let (sender, inbox) = inbox();
@@ -305,11 +346,14 @@ impl Crew {
             }
             return None;
         }
-        let permit = self.places().try_acquire_owned().ok();
-        if permit.is_some() {
-            live.phase = Phase::Running;
-            live.waiting = Waiting::Model;
-        }
+        let depends_on = task.depends_on.clone();
+        // What it depends on matters before it begins for the first time.
+        let waits_for = match roster.standing(&depends_on) {
+            Standing::Waits(names) if !is_new_run => names,
+            _ => Vec::new(),
+        };
+        let permit = self.find_place(&mut live, &waits_for);
+        let task = roster.get_mut(id)?;
         task.state = State::Live(Box::new(live));
         task.runs += u32::from(is_new_run);
         let unread = std::mem::take(&mut task.unread);

@@ -122,6 +122,10 @@ impl WorkerState {
         let doing = match &self.waiting {
             _ if self.is_leaving => "about to end".to_owned(),
             Waiting::Queue(place) => format!("waiting for a place, number {place} in the queue"),
+            Waiting::Dependencies(names) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                format!("waiting for {} to complete", names.join(", "))
+            }
             Waiting::Gate => "waiting for the provider".to_owned(),
             Waiting::Model => "thinking".to_owned(),
             Waiting::Tools(_) => "using tools".to_owned(),

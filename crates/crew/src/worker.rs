@@ -128,6 +128,17 @@ pub(crate) async fn attend(
         let end = End::Crashed(why.clone());
         return Ended::before_it_began(end, run, inbox);
     }
+    let is_held = |crew: &Crew| {
+        let roster = crew.0.roster();
+        let live = roster.get(id).and_then(crate::roster::Task::live);
+        live.is_some_and(|live| live.phase == Phase::Held)
+    };
+    if is_held(crew) {
+        if !crew.wait_for_others(id, &known.stop).await {
+            return Ended::before_it_began(End::Interrupted, run, inbox);
+        }
+        crew.show_queue();
+    }
     let place = match place {
         Some(place) => Some(place),
         None => tokio::select! {
@@ -239,6 +250,7 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     if fold.start.is_none() && fold.messages.is_empty() {
         opening.extend(outfitter.opening(&known.kind));
         opening.extend(greeting(id, known, &context).await);
+        opening.extend(crew.results_for(id).await);
     }
     Ok(Made {
         outfit,

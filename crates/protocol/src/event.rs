@@ -189,6 +189,8 @@ pub struct Denied {
 pub enum Waiting {
     /// For a place among the workers that run; the number is its own in the queue, from 1.
     Queue(usize),
+    /// For other tasks to complete.
+    Dependencies(Vec<AgentName>),
     /// For a free place in the provider's gate, or the end of a pause it asked for.
     Gate,
     Model,

@@ -349,6 +349,10 @@ impl Seen {
     fn doing(&self) -> String {
         match &self.waiting {
             Waiting::Queue(place) => format!("number {place} in the queue"),
+            Waiting::Dependencies(names) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                format!("waiting for {}", names.join(", "))
+            }
             Waiting::Gate => "waiting for the provider".to_owned(),
             Waiting::Model if self.streamed > 0 => {
                 format!("writing ({} characters)", self.streamed)

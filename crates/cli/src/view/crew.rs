@@ -69,7 +69,7 @@ impl Crew {
     pub(super) fn status(&mut self, agent: AgentId, waiting: &Waiting) -> Option<&'static str> {
         let worker = self.workers.get_mut(&agent)?;
         let status = match waiting {
-            Waiting::Queue(_) => "queued",
+            Waiting::Queue(_) | Waiting::Dependencies(_) => "queued",
             Waiting::User => "waiting",
             _ => "running",
         };

@@ -37,6 +37,10 @@ pub struct CoordinatorAgentInput {
     pub name: Option<String>,
     /// End it after so many answers.
     pub max_turns: Option<u32>,
+    /// Tasks that must be completed before it begins: ids or names, also of this message.
+    pub depends_on: Option<Vec<String>>,
+    /// Put their results behind the prompt.
+    pub include_results: Option<bool>,
     /// Which model workers use is the user's choice: it is taken and not looked at.
     #[schemars(skip)]
     pub model: Option<String>,
@@ -60,6 +64,10 @@ pub struct NormalAgentInput {
     pub model: Option<String>,
     /// End it after so many answers.
     pub max_turns: Option<u32>,
+    /// Tasks that must be completed before it begins: ids or names, also of this message.
+    pub depends_on: Option<Vec<String>>,
+    /// Put their results behind the prompt.
+    pub include_results: Option<bool>,
 }
 
 /// What both forms have in common.
@@ -97,6 +105,8 @@ impl Run for CoordinatorAgent {
                 name: input.name,
                 model: None,
                 max_turns: input.max_turns,
+                depends_on: input.depends_on.unwrap_or_default(),
+                includes_results: input.include_results.unwrap_or(false),
             },
         );
         let order = match order {
@@ -130,6 +140,8 @@ impl Run for NormalAgent {
                 name: input.name,
                 model: input.model,
                 max_turns: input.max_turns,
+                depends_on: input.depends_on.unwrap_or_default(),
+                includes_results: input.include_results.unwrap_or(false),
             },
         );
         let order = match order {
@@ -179,6 +191,8 @@ struct Wanted {
     name: Option<String>,
     model: Option<String>,
     max_turns: Option<u32>,
+    depends_on: Vec<String>,
+    includes_results: bool,
 }
 
 impl Starter {
@@ -215,6 +229,8 @@ impl Starter {
             max_turns: wanted.max_turns,
             parent: self.caller,
             call: (!call.is_empty()).then(|| call.clone()),
+            depends_on: wanted.depends_on,
+            includes_results: wanted.includes_results,
         })
     }
 

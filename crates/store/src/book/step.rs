@@ -19,6 +19,12 @@ pub struct Task {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// The tasks that must have completed before it begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<AgentId>,
+    /// Whether it is told their results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub includes_results: bool,
 }
 
 /// One message on its way to an agent.

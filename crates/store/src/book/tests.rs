@@ -18,6 +18,12 @@ fn task(n: u32) -> Task {
         depth: 1,
         model: None,
         max_turns: Some(3),
+        depends_on: if n > 1 {
+            vec![agent(n - 1)]
+        } else {
+            Vec::new()
+        },
+        includes_results: n > 1,
     }
 }
 
