@@ -5,8 +5,12 @@ use crate::crew_world::{Plan, World, patient, told};
 use gaffer_crew::{CrewLimits, MailSender, Stopped};
 use gaffer_model::provider::Deadlines;
 use gaffer_model::retry::Patience;
-use gaffer_protocol::{Cost, End, EventKind, Status, Usage, Waiting};
+use gaffer_protocol::{Cost, End, EventKind, Status, Timestamp, Usage, Waiting};
+use gaffer_testkit::world::FixedClock;
+use gaffer_tools::Floor;
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -344,5 +348,39 @@ async fn a_thousand_workers_leak_no_place_and_cost_the_coordinator_nothing_while
     for at in asked {
         let is_woken = |wake: &Duration| *wake <= at && at - *wake <= close;
         assert!(wakes.iter().any(is_woken), "asked at {at:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_a_full_disk_a_long_result_is_told_in_part_and_not_kept() {
+    let limits = CrewLimits {
+        result: 1500,
+        ..CrewLimits::default()
+    };
+    let script = format!(
+        "agents: [{{ name: main, steps: [{{ calls: [{}] }}, {{ say: Waiting. }}, {{ say: Done. }}] }}, {{ steps: [{{ say: {} }}] }}]",
+        calls(&["a"]),
+        "long ".repeat(400)
+    );
+    for (free, is_kept) in [(3_000_000, true), (1_000_000, false)] {
+        let clock = Arc::new(FixedClock(Timestamp(0)));
+        let gauge = Box::new(move |_: &Path| Ok(free));
+        let mut world = World::new(Plan {
+            limits,
+            floor: Floor::with(Path::new("/x"), 2_000_000, clock, gauge),
+            ..Plan::script(&script)
+        });
+        assert_eq!(world.run("go").await, End::Done);
+        let (_, told) = world.log.notified().remove(0);
+        assert_eq!(told.status, Status::Completed);
+        let is_there = told
+            .output_file
+            .as_ref()
+            .map(|file| Path::new(file).exists());
+        assert_eq!(is_there, is_kept.then_some(true));
+        let why = "The whole could not be kept: only 1 MB are free";
+        let advice = told.advice.unwrap_or_default();
+        assert_eq!(advice.starts_with(why), !is_kept, "{advice}");
+        assert!(told.result.unwrap().starts_with("long long"));
     }
 }

@@ -18,7 +18,7 @@ use gaffer_protocol::{
 };
 use gaffer_store::{Fold, Home, SessionFolder, Transcript};
 use gaffer_testkit::world::{FixedClock, Seeded};
-use gaffer_tools::{Access, Context, Output, Run, ToolSet, erase};
+use gaffer_tools::{Access, Context, Floor, Output, Run, ToolSet, erase};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -197,6 +197,7 @@ pub(crate) struct Plan {
     /// By the names that orders ask for.
     pub(crate) models: BTreeMap<String, Arc<dyn Model>>,
     pub(crate) limits: CrewLimits,
+    pub(crate) floor: Floor,
     pub(crate) manner: Manner,
     pub(crate) max_turns: Option<u32>,
     pub(crate) seed: u64,
@@ -208,6 +209,7 @@ impl Plan {
             model,
             models: BTreeMap::new(),
             limits: CrewLimits::default(),
+            floor: Floor::default(),
             manner: Manner::Coordinator,
             max_turns: None,
             seed: 1,
@@ -282,6 +284,7 @@ impl World {
             entropy,
             prices: prices.clone(),
             limits: plan.limits,
+            floor: plan.floor,
         });
         log.crew.set(crew.clone()).unwrap();
         let tools = Arc::new(ToolSet::new(tools(&crew, main, plan.manner)));

@@ -1,5 +1,6 @@
 //! Process trees: what a command starts, however it hides, ends with it.
 
+use gaffer_workspace::floor::Floor;
 use gaffer_workspace::job::{Ended, Job, Launcher, Order, Status};
 use gaffer_workspace::output::Keeper;
 use std::os::unix::process::CommandExt;
@@ -18,6 +19,7 @@ fn order(folder: &Path, script: &str) -> Order {
             keep: 1000,
             file: Some(folder.join("output")),
             file_cap: 1 << 20,
+            floor: Floor::default(),
         },
         unmade: Vec::new(),
     }

@@ -38,6 +38,8 @@ mod crew_whim;
 mod crew_world;
 mod damaged;
 mod demo;
+#[cfg(feature = "coordinator")]
+mod export;
 mod faults;
 #[cfg(feature = "coordinator")]
 mod gate;
@@ -58,6 +60,7 @@ mod sandbox_kept;
 mod scenarios;
 mod scratchpad;
 mod script;
+mod sessions;
 #[cfg(feature = "coordinator")]
 mod show;
 mod wires;

@@ -277,6 +277,7 @@ fn a_session_with_any_damaged_file_goes_on() {
             assert_eq!(server.violations(), [""; 0], "{what}");
             let again = go_on(&place, &server);
             assert_eq!(again.code, Some(0), "a second time: {what} {again:?}");
+            assert_eq!(server.violations(), [""; 0], "a second time: {what}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod sessions;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -12,6 +14,8 @@ Examples:
   gaffer -p --output-format stream-json < task.md   every event as a line of JSON
   gaffer -p --continue \"and now the other one\"       go on with the last session
   gaffer show                                       what the last session's agents did and cost
+  gaffer sessions                                   the sessions of this folder
+  gaffer export -o crew.html                        the last session as one page
   gaffer -p \"…\" --provider openai-chat --model qwen  a local server (OPENAI_BASE_URL)
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 budget, 4 denied, 130 interrupted.
@@ -161,6 +165,10 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what the agents of a session did and what they cost, as a tree.
     Show(ShowArgs),
+    /// List, search, rename and delete sessions.
+    Sessions(sessions::SessionsArgs),
+    /// Write a session as one page: what every agent was told, said and did.
+    Export(sessions::ExportArgs),
     /// Work with the files that scripted models play.
     #[command(subcommand)]
     Script(ScriptCommand),

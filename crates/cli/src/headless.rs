@@ -3,6 +3,7 @@
 use crate::args::{Args, Common, Format};
 use crate::exit::{Exit, Usage};
 use crate::gear::Gear;
+use crate::house;
 use crate::input;
 use crate::limits::Limits;
 use crate::mode::Mode;
@@ -18,7 +19,7 @@ use crate::view::json::{Json, Style};
 use crate::view::progress::Progress;
 use anyhow::Context;
 use gaffer_protocol::{End, SessionId};
-use gaffer_store::Home;
+use gaffer_store::{About, Home};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +40,9 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     };
     let home =
         system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
+    if let Some(Err(error)) = common.name.as_deref().map(About::name_of) {
+        return Err(Usage::new(format!("--name: {error}")).into());
+    }
     let cwd = working_folder(&common)?;
     let sessions = Home::new(home.clone());
     let mut old = Old::find(&sessions, &cwd, &common)?;
@@ -47,6 +51,8 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         old.restore_rights(&mut common);
     }
     let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
+    let floor = house::floor(&settings, &sessions);
+    house::check(&floor)?;
     let mode = Mode::choose(&common, &settings)?;
     let mode = old.as_mut().map_or(Ok(mode), |old| old.mode(mode))?;
     let chosen = Arc::new(choose(&common, &settings, mode, &home)?);
@@ -59,7 +65,8 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     };
     let policy = policy(&common, &settings, &merged, &cwd)?;
     let gear = Gear::choose(&common, &settings, &chosen, &policy, &cwd)?;
-    let mut limits = Limits::choose(&common, &settings.sandbox)?.under(policy);
+    let mut limits = Limits::choose(&common, &settings.sandbox)?;
+    limits = limits.under(policy).above(floor);
     limits
         .add_dirs
         .extend(further_folders(&settings, &merged, &cwd));
@@ -86,6 +93,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
 
 fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
     let scripted = job.chosen.scripted.clone();
+    let (home, rules) = (job.home.clone(), house::rules(&job.settings));
     let view: Option<Box<dyn View>> = match format {
         Format::StreamJson => Some(Box::new(Json::new(Style::Stream))),
         Format::Json => Some(Box::new(Json::new(Style::ResultOnly))),
@@ -124,6 +132,7 @@ fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
             ));
         }
     }
+    house::after_run(&home, &rules, &done.transcript);
     Ok(Exit::from(&outcome.end))
 }
 

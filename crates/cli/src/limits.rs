@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use gaffer_protocol::{AgentId, AgentName};
 use gaffer_store::SessionFolder;
 use gaffer_tools::permission::{Mode, Policy, Role};
-use gaffer_tools::{Context, Guard, Sandbox};
+use gaffer_tools::{Context, Floor, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, unmade};
 use gaffer_workspace::scratchpad::Scratchpad;
@@ -30,6 +30,8 @@ pub(crate) struct Limits {
     /// Whether a command may ask to run outside the sandbox.
     may_leave: bool,
     policy: Option<Policy>,
+    /// With less free space than this nothing is kept of long outputs.
+    floor: Floor,
 }
 
 /// An agent that gets surroundings.
@@ -72,6 +74,7 @@ impl Limits {
             network: network.or(settings.network).unwrap_or(true),
             may_leave: settings.allow_unsandboxed_commands.unwrap_or(false),
             policy: None,
+            floor: Floor::default(),
         })
     }
 
@@ -81,6 +84,15 @@ impl Limits {
             policy: Some(policy),
             ..self
         }
+    }
+
+    /// The same above a floor of free space.
+    pub(crate) fn above(self, floor: Floor) -> Self {
+        Self { floor, ..self }
+    }
+
+    pub(crate) fn floor(&self) -> &Floor {
+        &self.floor
     }
 
     /// The name of the permission mode in force.
@@ -132,6 +144,7 @@ impl Limits {
         ]);
         roots.extend(who.readable.iter().map(|folder| (*folder, Access::Read)));
         let mut context = Context::fenced(Fence::new(roots), cwd, &spill, &temp, &program);
+        context.floor = self.floor.clone();
         context.excludes = system::excludes();
         context.hidden = HIDDEN.map(str::to_owned).into();
         if let Some(policy) = &self.policy {

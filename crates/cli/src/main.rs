@@ -5,9 +5,11 @@ mod bus;
 mod config;
 mod demo;
 mod exit;
+mod export;
 mod gear;
 mod headless;
 mod hooks;
+mod house;
 mod input;
 mod limits;
 mod main_agent;
@@ -21,6 +23,7 @@ mod resume;
 mod run;
 mod script;
 mod search;
+mod sessions;
 mod settings;
 mod show;
 mod signals;
@@ -76,6 +79,8 @@ fn dispatch(mut args: Args) -> anyhow::Result<Exit> {
         Some(Command::Config(config)) => config::config(&config),
         Some(Command::Demo(demo)) => demo::demo(&demo),
         Some(Command::Show(args)) => show::show(&args),
+        Some(Command::Sessions(args)) => sessions::sessions(args),
+        Some(Command::Export(args)) => export::export(&args),
         Some(Command::Script(command)) => script::script(&command),
         None if args.print.is_some() => headless::headless(args),
         None => Err(Usage::new(

@@ -75,7 +75,7 @@ pub(crate) fn open(job: &mut Job, clock: &dyn Clock) -> anyhow::Result<(Opened, 
         }
     };
     if let Some(name) = job.common.name.clone() {
-        opened.about.name = Some(name);
+        opened.about.name = Some(name.trim().to_owned());
     }
     opened.about.rights = rights(&job.common);
     let written = opened.folder.set_about(&opened.about);

@@ -96,7 +96,16 @@ impl Old {
         if self.about.mode.is_empty() {
             return Ok(asked);
         }
-        let mode = Mode::parse(&self.about.mode)?;
+        // A damaged word is none; the transcript has it too.
+        let recovered = || self.folder.recovered_about().map(|about| about.mode);
+        let mode = match Mode::parse(&self.about.mode) {
+            Ok(mode) => mode,
+            Err(why) => match recovered().map(|mode| Mode::parse(&mode)) {
+                Some(Ok(mode)) => mode,
+                _ => return Err(why),
+            },
+        };
+        self.about.mode = mode.as_str().to_owned();
         if mode != asked {
             self.switched = Some(match mode {
                 #[cfg(feature = "coordinator")]

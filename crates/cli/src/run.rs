@@ -92,8 +92,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
     let id = opened.about.main;
     let (sender, inbox) = inbox();
     let (prompt, mode, max_turns) = (job.prompt.take(), job.mode, job.max_turns);
-    let limits = crew_limits(&job);
-    let prices = job.chosen.prices.clone();
+    let (limits, prices) = (crew_limits(&job), job.chosen.prices.clone());
     let workshop = Arc::new(workshop(job, &opened, bus.clone(), clock.clone())?);
     let crew = Crew::new(CrewParts {
         session: workshop.session.clone(),
@@ -109,6 +108,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
         entropy: Arc::new(SystemEntropy),
         prices,
         limits,
+        floor: workshop.limits.floor().clone(),
     });
     let prices = workshop.models.chosen.prices.clone();
     workshop.gear.meter.connect(crew.events(), id, prices);

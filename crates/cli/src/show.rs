@@ -113,7 +113,7 @@ pub(crate) fn not_found(wanted: Option<&str>, why: &NotFound) -> Usage {
 }
 
 impl Account {
-    fn read(found: &Found, prices: &Prices) -> anyhow::Result<Self> {
+    pub(crate) fn read(found: &Found, prices: &Prices) -> anyhow::Result<Self> {
         let path = found.folder.path();
         let cannot = || format!("cannot read {}", path.display());
         let mut members = Vec::new();

@@ -10,6 +10,7 @@ use gaffer_protocol::{
     AgentId, AgentName, Clock, End, Entropy, EventKind, EventSink, MailId, SessionId, Waiting,
 };
 use gaffer_store::{Book, SessionFolder};
+use gaffer_tools::Floor;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -36,6 +37,8 @@ pub struct CrewParts {
     pub entropy: Arc<dyn Entropy>,
     pub prices: Arc<Prices>,
     pub limits: CrewLimits,
+    /// With less free space than this results are not kept whole.
+    pub floor: Floor,
 }
 
 #[derive(Debug, Clone, Copy)]

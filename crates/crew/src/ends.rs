@@ -11,6 +11,7 @@ use gaffer_protocol::event::AgentEnded;
 use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Origin, Status};
 use gaffer_store::book::{Change, Letter, Step};
 use std::fs::File;
+use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl Shared {
@@ -48,14 +49,23 @@ impl Crew {
         }
         let file = parts.folder.result(id, closed.run);
         let room = parts.limits.result.min(self.room());
+        let mut lost = None;
         if report.result.len() > room
-            && let Err(why) = std::fs::write(&file, &report.result)
+            && let Err(why) = self.keep_result(&file, &report.result)
         {
             // The coordinator is told as much as fits, and that the rest is not there.
-            let note = format!("\n[The whole could not be kept: {why}]");
-            report.result.push_str(&note);
+            let note = format!("The whole could not be kept: {why}");
+            report.result.push_str(&format!("\n[{note}]"));
+            lost = Some(note);
         }
-        let told = report.notification(room, &file);
+        let mut told = report.notification(room, &file);
+        if let Some(note) = lost {
+            told.output_file = None;
+            told.advice = Some(match told.advice {
+                Some(advice) => format!("{advice}. {note}"),
+                None => note,
+            });
+        }
         let size = told.result.as_ref().map_or(0, String::len);
         *self.0.told() += size;
         let letter = self.0.next_letter();
@@ -100,6 +110,13 @@ impl Crew {
         if !late.is_empty() {
             self.go_on(id, late).await;
         }
+    }
+
+    /// Keeps a result whole that is too long to be told.
+    pub(crate) fn keep_result(&self, file: &Path, result: &str) -> Result<(), String> {
+        let parts = &self.0.parts;
+        parts.floor.check().map_err(|low| low.to_string())?;
+        std::fs::write(file, result).map_err(|why| why.to_string())
     }
 
     /// Closes the account of a run.

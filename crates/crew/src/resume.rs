@@ -182,7 +182,7 @@ impl Crew {
         if report.result.len() > room {
             // Where it cannot be kept, the transcript has it.
             drop(std::fs::create_dir_all(parts.folder.results()));
-            drop(std::fs::write(&file, &report.result));
+            drop(self.keep_result(&file, &report.result));
         }
         let text = report.notification(room, &file).render();
         self.news(Some(it.task.id), text)

@@ -58,7 +58,32 @@ impl Rights {
     }
 }
 
+/// Why a text cannot be a session's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("a session's name is 1 to {LONGEST_NAME} characters long")]
+    Length,
+    #[error("a session's name is one line that can be printed")]
+    Form,
+}
+
+const LONGEST_NAME: usize = 64;
+
 impl About {
+    /// A name as it is kept: without white space around it.
+    pub fn name_of(text: &str) -> Result<String, NameError> {
+        let name = text.trim();
+        // What turns the direction of writing makes a name look like another one.
+        let turns = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if name.chars().any(|c| c.is_control() || turns(c)) {
+            return Err(NameError::Form);
+        }
+        match name.chars().count() {
+            1..=LONGEST_NAME => Ok(name.to_owned()),
+            _ => Err(NameError::Length),
+        }
+    }
+
     /// The first line of a prompt, short enough for a list.
     pub fn title_of(prompt: &str) -> String {
         const LONGEST: usize = 80;
@@ -161,6 +186,17 @@ mod tests {
         assert_eq!(folder.about(), Some(named));
         std::fs::write(temp.path().join(FILE), "{\"session\":").unwrap();
         assert_eq!(folder.about(), None);
+    }
+
+    #[test]
+    fn names_are_short_and_can_be_printed() {
+        assert_eq!(About::name_of(" fix the till "), Ok("fix the till".into()));
+        assert_eq!(About::name_of(&"é".repeat(64)), Ok("é".repeat(64)));
+        assert_eq!(About::name_of(&"é".repeat(65)), Err(NameError::Length));
+        assert_eq!(About::name_of("  "), Err(NameError::Length));
+        for bad in ["a\nb", "a\u{1b}[2J", "a\u{202e}b", "a\u{200b}b"] {
+            assert_eq!(About::name_of(bad), Err(NameError::Form), "{bad:?}");
+        }
     }
 
     #[test]

@@ -64,14 +64,14 @@ impl Home {
         Err(NotFound::Unknown(newest(near)))
     }
 
-    fn all_sessions(&self) -> Vec<Found> {
+    pub(crate) fn all_sessions(&self) -> Vec<Found> {
         let projects = folders(&self.projects());
         projects.iter().flat_map(|path| sessions(path)).collect()
     }
 }
 
 /// The sessions of one project. A folder that cannot be read has none for us.
-fn sessions(project: &Path) -> Vec<Found> {
+pub(crate) fn sessions(project: &Path) -> Vec<Found> {
     let session = |path: PathBuf| {
         let id = SessionId::parse(path.file_name()?.to_str()?).ok()?;
         let folder = SessionFolder::at(path);
@@ -80,7 +80,7 @@ fn sessions(project: &Path) -> Vec<Found> {
     folders(project).into_iter().filter_map(session).collect()
 }
 
-fn folders(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     let mut all: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
@@ -100,7 +100,7 @@ fn newest(all: Vec<Found>) -> Vec<Found> {
 }
 
 /// When anything was last written to one of its transcripts.
-fn written(folder: &SessionFolder) -> SystemTime {
+pub(crate) fn written(folder: &SessionFolder) -> SystemTime {
     let time = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
     let agents = folder.agents().unwrap_or_default();
     let times = agents.iter().filter_map(|(_, path)| time(path));

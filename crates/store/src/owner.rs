@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
 
 const FILE: &str = "owner.json";
 
 /// The right to change a session. Given back by its drop.
 #[derive(Debug)]
 pub struct Ownership {
-    _file: File,
+    file: File,
 }
 
 /// The process that has a session.
@@ -41,9 +42,38 @@ fn owner(owner: Option<&Owner>) -> String {
     }
 }
 
+/// Locks a session's file. Whoever only looks has it for a moment, so a few tries are made.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    const TRIES: u32 = 5;
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 1..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            other => return other,
+        }
+    }
+    file.try_lock()
+}
+
 impl SessionFolder {
     /// Makes this process the session's owner, unless another one is.
     pub fn own(&self, since: Timestamp) -> Result<Ownership, OwnerError> {
+        let Ownership { mut file } = self.hold()?;
+        let owner = Owner {
+            pid: std::process::id(),
+            since,
+        };
+        let mut text = serde_json::to_vec(&owner).map_err(io::Error::from)?;
+        text.push(b'\n');
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(&text)?;
+        Ok(Ownership { file })
+    }
+
+    /// The same without taking down by whom, for a session that is about to be gone: a file that is
+    /// written anew is flushed when it is closed, which a thousand deletions would wait for.
+    pub(crate) fn hold(&self) -> Result<Ownership, OwnerError> {
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -51,7 +81,7 @@ impl SessionFolder {
             .truncate(false)
             .mode(0o600)
             .open(self.path().join(FILE))?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
@@ -62,19 +92,10 @@ impl SessionFolder {
             }
             Err(TryLockError::Error(why)) => return Err(why.into()),
         }
-        let owner = Owner {
-            pid: std::process::id(),
-            since,
-        };
-        let mut text = serde_json::to_vec(&owner).map_err(io::Error::from)?;
-        text.push(b'\n');
-        file.set_len(0)?;
-        file.rewind()?;
-        file.write_all(&text)?;
-        Ok(Ownership { _file: file })
+        Ok(Ownership { file })
     }
 
-    /// Who has the session right now.
+    /// Who has the session right now. For this it is locked for a moment.
     pub fn owner(&self) -> Option<Owner> {
         let mut file = File::open(self.path().join(FILE)).ok()?;
         match file.try_lock_shared() {
@@ -108,6 +129,16 @@ mod tests {
         assert_eq!(by, here);
         drop(owned);
         assert_eq!(folder.owner(), None);
+        // Somebody looks at this very moment.
+        let looked = File::open(folder.path().join(FILE)).unwrap();
+        looked.try_lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(2));
+                drop(looked);
+            });
+            drop(folder.own(Timestamp(4)).unwrap());
+        });
         drop(folder.own(Timestamp(3)).unwrap());
     }
 }

@@ -342,6 +342,7 @@ fn order(
             keep: KEEP,
             file: Some(file(id, context)),
             file_cap: FILE_CAP,
+            floor: context.floor.clone(),
         },
         unmade: sandbox.map_or_else(Vec::new, |sandbox| sandbox.binding.unmade.clone()),
     }

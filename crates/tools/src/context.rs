@@ -5,6 +5,7 @@ use crate::guard::Guard;
 use crate::hook::AgentHooks;
 use crate::tool_search::Pool;
 use gaffer_workspace::fence::{Access, Fence};
+use gaffer_workspace::floor::Floor;
 use gaffer_workspace::job::Launcher;
 use gaffer_workspace::jobs::Jobs;
 use gaffer_workspace::sandbox::Binding;
@@ -29,6 +30,8 @@ pub struct Context {
     pub hidden: Arc<[String]>,
     /// Where long results are kept whole; the agent may read there.
     pub spill: PathBuf,
+    /// With less free space than this nothing is kept there.
+    pub floor: Floor,
     /// The crew's scratchpad, where there is one. Its folder is one of the fence's roots.
     pub scratchpad: Option<Pen>,
     /// A folder of its own for temporary files, which no other agent uses.
@@ -74,6 +77,7 @@ impl Context {
             changed: Changed::default(),
             hidden: Arc::new([]),
             spill: spill.to_owned(),
+            floor: Floor::default(),
             scratchpad: None,
             temp: temp.to_owned(),
             jobs: Jobs::new(Launcher::new(program.to_owned())),

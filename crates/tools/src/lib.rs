@@ -35,6 +35,7 @@ mod bad_input_tests;
 mod file_tests;
 
 pub use context::{Changed, Context, Cwd, Sandbox, Seen, Shell, State};
+pub use gaffer_workspace::floor::{Floor, Low};
 pub use guard::Guard;
 pub use set::ToolSet;
 pub use tool::{Access, Output, Run, Tool, erase, erase_as};

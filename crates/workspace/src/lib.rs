@@ -1,7 +1,8 @@
 //! Where agents work: the paths that they may open, the processes that they start,
-//! and the scratchpad that they share.
+//! the scratchpad that they share, and the space that is left free.
 
 pub mod fence;
+pub mod floor;
 pub mod job;
 pub mod jobs;
 pub mod output;

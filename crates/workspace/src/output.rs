@@ -1,5 +1,6 @@
 //! A command's output: its beginning and its end in memory, the whole in a file up to a cap.
 
+use crate::floor::Floor;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
@@ -15,6 +16,8 @@ pub struct Keeper {
     pub file: Option<PathBuf>,
     /// The file grows no further than this; the rest is counted and thrown away.
     pub file_cap: u64,
+    /// Below it the file grows no further either.
+    pub floor: Floor,
 }
 
 /// What has been kept so far.
@@ -33,6 +36,8 @@ struct State {
     in_file: u64,
     /// The file could not be written, or the cap was reached.
     is_cut: bool,
+    /// Why nothing more goes to the file, where it is not the cap.
+    why: Option<String>,
     is_closed: bool,
     /// How much a reader of the running command has been shown.
     shown: u64,
@@ -71,6 +76,11 @@ impl Kept {
         let Some(path) = self.keeper.file.as_ref().filter(|_| !state.is_cut) else {
             return;
         };
+        if let Err(low) = self.keeper.floor.check() {
+            state.is_cut = true;
+            state.why = Some(low.to_string());
+            return;
+        }
         if state.file.is_none() {
             match File::create(path) {
                 Ok(mut file) => {
@@ -135,7 +145,9 @@ impl Kept {
             Some(path) if state.in_file > 0 => format!("; the whole is in {}", path.display()),
             _ => String::new(),
         };
-        format!("{head}\n[… {left} bytes left out{place} …]\n{tail_text}")
+        let why = state.why.as_ref();
+        let why = why.map_or_else(String::new, |why| format!("; not all was kept: {why}"));
+        format!("{head}\n[… {left} bytes left out{place}{why} …]\n{tail_text}")
     }
 
     /// What came since the last time, as far as it is still kept.
@@ -172,6 +184,7 @@ mod tests {
             keep: 10,
             file,
             file_cap: 100,
+            floor: Floor::default(),
         })
     }
 
@@ -206,6 +219,38 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 100);
         assert!(kept.text().contains("the first 100 bytes are in"));
         assert_eq!(kept.total(), 10_050);
+    }
+
+    #[test]
+    fn on_a_full_disk_the_file_stops_and_the_reader_hears_why() {
+        #[derive(Debug)]
+        struct Stopped;
+        impl gaffer_protocol::Clock for Stopped {
+            fn now(&self) -> gaffer_protocol::Timestamp {
+                gaffer_protocol::Timestamp(0)
+            }
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("out");
+        let full = |_: &std::path::Path| Ok(1_000_000);
+        let kept = Kept::new(Keeper {
+            keep: 10,
+            file: Some(path.clone()),
+            file_cap: 1000,
+            floor: Floor::with(
+                temp.path(),
+                2_000_000,
+                std::sync::Arc::new(Stopped),
+                Box::new(full),
+            ),
+        });
+        for _ in 0..50 {
+            kept.add(b"0123456789");
+        }
+        assert!(!path.exists());
+        let text = kept.text();
+        assert!(text.starts_with("0123456789\n[… 480 bytes left out; not all was kept: only 1 MB"));
+        assert!(text.ends_with(" …]\n0123456789"), "{text}");
     }
 
     #[test]

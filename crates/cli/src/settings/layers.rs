@@ -64,13 +64,16 @@ pub(crate) const SHARED: [&str; 5] = [
 ];
 
 /// What a project may not say, because a project can be anybody's: where keys and questions are
-/// sent, and what holds its own commands back.
-pub(crate) const USER_ONLY: [&str; 5] = [
+/// sent, what holds its own commands back, and how long the user's sessions are kept.
+pub(crate) const USER_ONLY: [&str; 8] = [
     "providers",
     "sandbox",
     "web",
     "disableAllHooks",
     "onHookTimeout",
+    "cleanupPeriodDays",
+    "sessions",
+    "minFreeSpace",
 ];
 
 /// Reads all files there are, lowest level first. At each level the first file that exists is

@@ -8,7 +8,7 @@ use gaffer_protocol::{Cost, Status, Timestamp};
 use serde_json::{Map, Value, json};
 
 /// What stands above the figures.
-const HEADS: [&str; 8] = [
+pub(super) const HEADS: [&str; 8] = [
     "turns",
     "tools",
     "input",
@@ -75,13 +75,13 @@ fn title(account: &Account) -> String {
     out
 }
 
-fn minute(at: Timestamp) -> String {
+pub(super) fn minute(at: Timestamp) -> String {
     let text = at.to_string();
     format!("{} {} UTC", &text[..10], &text[11..16])
 }
 
 /// The lines that join an agent to the one above it.
-fn branch(members: &[Member], n: usize) -> String {
+pub(super) fn branch(members: &[Member], n: usize) -> String {
     let depth = members[n].depth;
     let goes_on = |level: usize| {
         let mut below = members[n + 1..].iter();
@@ -137,7 +137,7 @@ fn head(left: &[&str], right: &str) -> Row {
     }
 }
 
-fn figures(it: &Figures, has_time: bool) -> Vec<String> {
+pub(super) fn figures(it: &Figures, has_time: bool) -> Vec<String> {
     let cost = match it.cost.usd() {
         Some(usd) => format!("${usd:.4}"),
         None => "unknown".to_owned(),
@@ -159,7 +159,7 @@ fn figures(it: &Figures, has_time: bool) -> Vec<String> {
     counts.chain([time, cost]).collect()
 }
 
-fn time(ms: u64) -> String {
+pub(super) fn time(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{:.1} s", ms as f64 / 1000.0),

@@ -3,9 +3,11 @@
 pub(crate) mod account;
 mod board;
 mod crew;
+pub(crate) mod export;
 pub(crate) mod json;
 pub(crate) mod lines;
 pub(crate) mod progress;
+pub(crate) mod sessions;
 mod words;
 
 use gaffer_protocol::Event;

@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The parts of a scratchpad's path: `{temp}/gaffer-{uid}/{folder}/{session}/`.
@@ -64,6 +65,23 @@ impl Place<'_> {
         let user = temp.below(&format!("gaffer-{}", self.uid), self.uid)?;
         let project = user.below(self.folder, self.uid)?;
         project.below(self.session, self.uid)
+    }
+
+    /// The session's folder, if it is there and belongs to the user: nothing is made.
+    pub fn find(&self) -> Option<PathBuf> {
+        let mut path = self.temp.canonicalize().ok()?;
+        for name in [&*format!("gaffer-{}", self.uid), self.folder, self.session] {
+            if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
+                return None;
+            }
+            path.push(name);
+            let meta = path.symlink_metadata().ok()?;
+            let is_own = meta.is_dir() && meta.uid() == self.uid && meta.mode() & 0o022 == 0;
+            if !is_own {
+                return None;
+            }
+        }
+        Some(path)
     }
 
     /// Where others may write, only the sticky bit keeps them from moving our folders away and
