@@ -182,6 +182,10 @@ impl Outfitter for Camp {
         Ok(surroundings(&self.folder))
     }
 
+    fn folder(&self, _: AgentId) -> PathBuf {
+        self.folder.clone()
+    }
+
     fn opening(&self, _: &AgentType) -> Vec<Block> {
         vec![Block::from(Origin::Context, "You are here.")]
     }
@@ -345,6 +349,7 @@ impl World {
             call: None,
             depends_on: Vec::new(),
             includes_results: false,
+            done_when: None,
         }
     }
 

@@ -50,6 +50,7 @@ mod hooks;
 mod jobs;
 mod mode;
 mod pdf;
+mod proof;
 mod questions;
 mod record;
 mod resume;

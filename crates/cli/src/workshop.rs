@@ -6,7 +6,7 @@ use crate::models::Models;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_agent::{Documents, Memory, Places, Surroundings};
 use gaffer_crew::{Hand, Outfit, Outfitter};
-use gaffer_protocol::{Block, Clock, EventSink, Origin, SessionId};
+use gaffer_protocol::{AgentId, Block, Clock, EventSink, Origin, SessionId};
 use gaffer_store::SessionFolder;
 use gaffer_tools::hook::{self, AgentHooks};
 use gaffer_tools::permission::Role;
@@ -127,6 +127,10 @@ impl Outfitter for Workshop {
             context.cwd.set(cwd.to_owned());
         }
         Ok(context)
+    }
+
+    fn folder(&self, _: AgentId) -> PathBuf {
+        self.cwd.clone()
     }
 
     fn opening(&self, kind: &AgentType) -> Vec<Block> {

@@ -9,6 +9,7 @@ pub mod ledger;
 mod mail;
 mod notes;
 mod outfit;
+mod proof;
 mod report;
 mod resume;
 mod roster;

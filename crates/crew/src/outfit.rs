@@ -5,7 +5,7 @@ use gaffer_model::{Conversation, Model, Prefix, Who};
 use gaffer_protocol::{AgentId, AgentName, Block};
 use gaffer_tools::{Context, Tool, ToolSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Equips workers.
@@ -17,6 +17,9 @@ pub trait Outfitter: Send + Sync + fmt::Debug {
 
     /// The surroundings of one worker, new or continued in the folder where it was.
     fn place(&self, hand: &Hand<'_>) -> Result<Context, String>;
+
+    /// The folder that a worker works in, wherever it has gone since.
+    fn folder(&self, id: AgentId) -> PathBuf;
 
     /// What a new worker is told before its task: where it is, what it remembers.
     fn opening(&self, kind: &AgentType) -> Vec<Block>;

@@ -336,6 +336,7 @@ impl Found {
             max_turns: None,
             depends_on: Vec::new(),
             includes_results: false,
+            done_when: None,
         };
         Self {
             was: Was::Lost(fold.end.clone()),

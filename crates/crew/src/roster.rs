@@ -42,6 +42,8 @@ pub(crate) struct Task {
     pub(crate) depends_on: Vec<AgentId>,
     /// Whether it is told their results.
     pub(crate) includes_results: bool,
+    /// The command that proves it.
+    pub(crate) done_when: Option<String>,
     /// How often it was started: once, and once more for each time it was continued.
     pub(crate) runs: u32,
     pub(crate) spending: Spending,
@@ -251,6 +253,7 @@ impl Task {
             transcript,
             depends_on: task.depends_on.clone(),
             includes_results: task.includes_results,
+            done_when: task.done_when.clone(),
             runs: 1,
             spending: Spending::default(),
             state,

@@ -34,6 +34,8 @@ pub struct Order {
     pub depends_on: Vec<String>,
     /// Whether it is told their results.
     pub includes_results: bool,
+    /// A shell command that proves the work.
+    pub done_when: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,6 +195,7 @@ impl Crew {
             max_turns: order.max_turns.or(order.kind.max_turns),
             depends_on,
             includes_results: order.includes_results,
+            done_when: order.done_when,
         };
         let started = Started {
             id,

@@ -2,6 +2,7 @@
 
 use crate::crew::Crew;
 use crate::outfit::{Hand, Outfit};
+use crate::proof::{Proving, Verdict};
 use crate::roster::Phase;
 use crate::tools::{Manner, tools};
 use gaffer_agent::agent_type::AgentType;
@@ -106,6 +107,7 @@ struct Known {
     depth: u32,
     model: Option<String>,
     max_turns: Option<u32>,
+    done_when: Option<String>,
     transcript: PathBuf,
     cwd: Option<PathBuf>,
     seen: Option<Seen>,
@@ -160,8 +162,9 @@ pub(crate) async fn attend(
     for block in made.opening.iter().cloned().chain(run.into_blocks()) {
         known.inbox.send(block);
     }
+    let proving = Proving::of(known.done_when.clone(), made.folder.clone());
     let mut agent = made.agent(crew, id, &known, inbox);
-    let end = work(crew, id, &mut agent, &known.stop).await;
+    let end = work(crew, id, &mut agent, (&known, &context, proving)).await;
     leave(&mut agent, &context, end).await
 }
 
@@ -177,6 +180,7 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
         depth: task.depth,
         model: task.model.clone(),
         max_turns: task.max_turns,
+        done_when: task.done_when.clone(),
         transcript: task.transcript.clone(),
         cwd: task.cwd.clone(),
         seen: task.seen.clone(),
@@ -200,6 +204,8 @@ fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
 /// All that a worker needs to begin.
 struct Made {
     outfit: Outfit,
+    /// Where its work is proven.
+    folder: PathBuf,
     context: Context,
     conversation: Conversation,
     transcript: Transcript,
@@ -226,6 +232,7 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     if let Some(seen) = &known.seen {
         context.seen = seen.clone();
     }
+    let folder = parts.outfitter.folder(id);
     let mut conversation = outfit.open(id, &known.name, &known.kind);
     let path = known.transcript.clone();
     let (mut transcript, fold) = match run {
@@ -254,6 +261,7 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     }
     Ok(Made {
         outfit,
+        folder,
         context,
         conversation,
         transcript,
@@ -335,9 +343,28 @@ fn start(crew: &Crew, id: AgentId, known: &Known, outfit: &Outfit, context: &Con
 
 /// Works until nothing is left to do. A message that comes while it ends is not lost: either it
 /// is still heard, or the worker is seen as leaving and the message waits for the next run.
-async fn work(crew: &Crew, id: AgentId, agent: &mut Agent, stop: &CancellationToken) -> End {
+async fn work(
+    crew: &Crew,
+    id: AgentId,
+    agent: &mut Agent,
+    (known, context, mut proving): (&Known, &Context, Option<Proving>),
+) -> End {
     loop {
-        let end = agent.work(stop).await;
+        let mut end = agent.work(&known.stop).await;
+        // Mail goes first: there is more to do before anything is proven.
+        if let Some(proving) = &mut proving
+            && end == End::Done
+            && !agent.has_mail()
+        {
+            match proving.look(crew, id, context, &known.stop).await {
+                Verdict::Proven => {}
+                Verdict::Again(block) => {
+                    known.inbox.send(block);
+                    continue;
+                }
+                Verdict::Not(why) => end = why,
+            }
+        }
         let mut roster = crew.0.roster();
         let task = roster.get_mut(id);
         if end == End::Done && agent.has_mail() {

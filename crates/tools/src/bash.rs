@@ -153,6 +153,36 @@ async fn run(command: &str, how: How, context: &Context) -> Output {
     report(&status.ended, &text, &notes)
 }
 
+/// Runs a command to its end, or ends it when its time is up. Whether it succeeded, and what it
+/// printed. Nothing that it starts outlives it.
+pub(crate) async fn run_to_end(command: &str, time: Duration, context: &Context) -> (bool, String) {
+    if command.contains('\0') {
+        return (false, "The command holds a NUL byte.".to_owned());
+    }
+    let id = context.jobs.next_id();
+    let left = Left::of(&context.temp, &id);
+    let order = order(command, &id, &left, context.sandbox.as_ref(), context);
+    let held = match context.jobs.start(id, command, &order) {
+        Ok(held) => held,
+        Err(why) => return (false, format!("It could not be started: {why}.")),
+    };
+    let job = held.entry.job.clone();
+    let ended = timeout(time, job.ended()).await;
+    drop(held);
+    job.gone().await;
+    let text = shown(&job.output.text());
+    match ended {
+        Ok(status) => {
+            let output = report(&status.ended, &text, &[]);
+            (!output.is_error, output.to_text())
+        }
+        Err(_) => {
+            let seconds = time.as_secs_f32();
+            (false, format!("{text}\n[stopped after {seconds} s]"))
+        }
+    }
+}
+
 fn report(ended: &Ended, text: &str, notes: &[String]) -> Output {
     let mut text = text.to_owned();
     let is_error = *ended != Ended::Exited(0);

@@ -16,6 +16,7 @@ mod notebook;
 pub mod notebook_edit;
 pub mod pdf;
 pub mod permission;
+pub mod proof;
 pub mod question;
 pub mod read;
 pub mod scratchpad;

@@ -35,6 +35,15 @@ impl Output {
         }
     }
 
+    /// Its texts alone.
+    pub fn to_text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            ResultPart::Text(text) => Some(text.as_str()),
+            ResultPart::Image(_) => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
     /// An error that the model hears and can act on.
     pub fn error(text: impl Into<String>) -> Self {
         Self {

@@ -97,7 +97,8 @@ impl Gauge {
         let window = self.window?;
         let answer = self.answer.min(window / 2);
         let question = self.tokens_of(prompt::COMPACT.text.len()).min(window / 8);
-        Some((window / 10 * 7).min(window - answer) - question)
+        // 30 % are to stay free, and what was added since the last count is an estimate.
+        Some((window / 100 * 68).min(window - answer) - question)
     }
 
     /// Whether the conversation is to be compacted before it is sent.

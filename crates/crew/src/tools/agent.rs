@@ -19,6 +19,7 @@ pub(super) const NORMAL_ABOUT: &str = include_str!("../../../../prompts/tools/ag
 /// Longer orders belong in a file that the worker reads.
 const LONGEST_PROMPT: usize = 256 << 10;
 const LONGEST_DESCRIPTION: usize = 200;
+const LONGEST_PROOF: usize = 4 << 10;
 /// A worker that takes longer than this is no longer waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -41,6 +42,9 @@ pub struct CoordinatorAgentInput {
     pub depends_on: Option<Vec<String>>,
     /// Put their results behind the prompt.
     pub include_results: Option<bool>,
+    /// A shell command that proves the work. It is run when the worker says that it is done; if it
+    /// fails, the worker goes on with what it printed.
+    pub done_when: Option<String>,
     /// Which model workers use is the user's choice: it is taken and not looked at.
     #[schemars(skip)]
     pub model: Option<String>,
@@ -68,6 +72,9 @@ pub struct NormalAgentInput {
     pub depends_on: Option<Vec<String>>,
     /// Put their results behind the prompt.
     pub include_results: Option<bool>,
+    /// A shell command that proves the work. It is run when the worker says that it is done; if it
+    /// fails, the worker goes on with what it printed.
+    pub done_when: Option<String>,
 }
 
 /// What both forms have in common.
@@ -107,6 +114,7 @@ impl Run for CoordinatorAgent {
                 max_turns: input.max_turns,
                 depends_on: input.depends_on.unwrap_or_default(),
                 includes_results: input.include_results.unwrap_or(false),
+                done_when: input.done_when,
             },
         );
         let order = match order {
@@ -142,6 +150,7 @@ impl Run for NormalAgent {
                 max_turns: input.max_turns,
                 depends_on: input.depends_on.unwrap_or_default(),
                 includes_results: input.include_results.unwrap_or(false),
+                done_when: input.done_when,
             },
         );
         let order = match order {
@@ -193,6 +202,7 @@ struct Wanted {
     max_turns: Option<u32>,
     depends_on: Vec<String>,
     includes_results: bool,
+    done_when: Option<String>,
 }
 
 impl Starter {
@@ -217,6 +227,16 @@ impl Starter {
         if wanted.max_turns == Some(0) {
             return Err("`max_turns` is at least 1".to_owned());
         }
+        let done_when = wanted.done_when.map(|command| command.trim().to_owned());
+        let done_when = done_when.filter(|command| !command.is_empty());
+        if done_when
+            .as_ref()
+            .is_some_and(|it| it.len() > LONGEST_PROOF)
+        {
+            return Err(format!(
+                "`done_when` is at most {LONGEST_PROOF} bytes: put it into a script and call that"
+            ));
+        }
         let name = wanted.name.filter(|name| !name.trim().is_empty());
         let name = name.map(|name| AgentName::parse(name.trim()));
         let name = name.transpose().map_err(|error| error.to_string())?;
@@ -231,6 +251,7 @@ impl Starter {
             call: (!call.is_empty()).then(|| call.clone()),
             depends_on: wanted.depends_on,
             includes_results: wanted.includes_results,
+            done_when,
         })
     }
 

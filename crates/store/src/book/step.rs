@@ -25,6 +25,9 @@ pub struct Task {
     /// Whether it is told their results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub includes_results: bool,
+    /// The command that proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_when: Option<String>,
 }
 
 /// One message on its way to an agent.

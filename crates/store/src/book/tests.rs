@@ -24,6 +24,7 @@ fn task(n: u32) -> Task {
             Vec::new()
         },
         includes_results: n > 1,
+        done_when: Some("true".into()),
     }
 }
 

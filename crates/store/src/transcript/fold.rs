@@ -125,7 +125,10 @@ impl Fold {
 
     /// There are no more records.
     pub(super) fn finish(&mut self) {
-        self.close_calls();
+        // Only of calls that were under way when the record ends is anything known from elsewhere:
+        // what is made up for them is written down, and so is the same the next time.
+        let known = std::mem::take(&mut self.known);
+        self.close_calls_knowing(&known);
         self.settle();
         if let (Some(began), Some((_, last))) = (self.run.take(), self.span) {
             let worked = last.0.saturating_sub(began.0);
@@ -294,9 +297,13 @@ impl Fold {
 
     /// The results of one answer are one message, in the order of the calls.
     fn close_calls(&mut self) {
+        self.close_calls_knowing(&Known::new());
+    }
+
+    fn close_calls_knowing(&mut self, known: &Known) {
         let mut results = Vec::new();
         let mut is_told = false;
-        for closed in std::mem::take(&mut self.open).close(self.is_lost, &self.known) {
+        for closed in std::mem::take(&mut self.open).close(self.is_lost, known) {
             results.push(Block::ToolResult(closed.result));
             if let Some(made) = closed.made {
                 self.made.push(Entry::Result(Arc::new(made)));

@@ -264,3 +264,17 @@ fn what_took_effect_is_answered_also_where_the_record_is_torn() {
         }
     }
 }
+
+#[test]
+fn what_is_known_of_earlier_calls_changes_nothing_that_was_said() {
+    let place = Place::new(&bytes(vec![
+        input("go"),
+        answer(vec![call("a")]),
+        // Its result is gone without a trace.
+        answer(vec![Block::text("on")]),
+    ]));
+    let known = [("a".to_owned(), "task_id: 1".to_owned())].into();
+    let (_, first) = Transcript::resume_knowing(place.path(), &known).unwrap();
+    let (_, second) = Transcript::resume(place.path()).unwrap();
+    assert_eq!(first.messages, second.messages);
+}
