@@ -17,6 +17,8 @@ const PLAN: Plan = Plan {
     reads: 5,
     coordinator_delay: 100,
     worker_delay: 100,
+    live: 0,
+    big: 0,
 };
 /// What a token is taken to be, in bytes of a request.
 const TOKEN: f64 = 4.0;

@@ -99,6 +99,7 @@ fn best(binary: &Path, workers: u64, runs: usize) -> anyhow::Result<Row> {
         reads: READS,
         coordinator_delay: DELAY.as_millis() as u64,
         worker_delay: DELAY.as_millis() as u64,
+        ..Plan::default()
     };
     let mut all = Vec::new();
     for _ in 0..runs {

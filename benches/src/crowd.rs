@@ -15,11 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
-/// The id of the call that a request answers stands within so many bytes of the request's end.
-const TAIL: usize = 4 << 10;
-
 /// What is played.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// So many workers in one answer of the coordinator.
     pub(crate) workers: u64,
@@ -30,23 +27,48 @@ pub(crate) struct Plan {
     /// Before each answer, in milliseconds: of the coordinator, and of a worker.
     pub(crate) coordinator_delay: u64,
     pub(crate) worker_delay: u64,
+    /// Not in rounds, but so many at any time: for each that has ended another one is started.
+    /// None if zero.
+    pub(crate) live: u64,
+    /// So long is a worker's last answer, and every second call is one of Bash. None if zero.
+    pub(crate) big: u64,
 }
 
 impl Plan {
-    fn words(self) -> [String; 5] {
+    fn words(self) -> [String; 7] {
         let Self {
             workers,
             rounds,
             reads,
             coordinator_delay,
             worker_delay,
+            live,
+            big,
         } = self;
-        [workers, rounds, reads, coordinator_delay, worker_delay].map(|it| it.to_string())
+        let all = [
+            workers,
+            rounds,
+            reads,
+            coordinator_delay,
+            worker_delay,
+            live,
+            big,
+        ];
+        all.map(|it| it.to_string())
     }
 
     fn parse(words: &[&str]) -> Option<Self> {
         let numbers: Result<Vec<u64>, _> = words.iter().map(|word| word.parse()).collect();
-        let [workers, rounds, reads, coordinator_delay, worker_delay] = numbers.ok()?[..] else {
+        let [
+            workers,
+            rounds,
+            reads,
+            coordinator_delay,
+            worker_delay,
+            live,
+            big,
+        ] = numbers.ok()?[..]
+        else {
             return None;
         };
         Some(Self {
@@ -55,6 +77,8 @@ impl Plan {
             reads,
             coordinator_delay,
             worker_delay,
+            live,
+            big,
         })
     }
 }
@@ -106,7 +130,7 @@ pub(crate) struct Crowd {
 /// Whose turn it is, and what is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    Start { from: u64 },
+    Start { from: u64, count: u64 },
     Word,
     Read(u64),
     Last,
@@ -195,10 +219,11 @@ impl Crowd {
             tokio::time::sleep(Duration::from_millis(delay)).await;
         }
         let events = match turn {
-            Turn::Start { from } => events::agent_calls(from, self.plan.workers),
+            Turn::Start { from, count } => events::agent_calls(from, count),
             Turn::Word => events::words("well"),
+            Turn::Read(turn) if self.plan.big > 0 && turn % 2 == 1 => events::bash_call(turn),
             Turn::Read(turn) => events::read_call(turn),
-            Turn::Last => events::words("done"),
+            Turn::Last => events::words(&events::last_words(self.plan.big)),
         };
         {
             let mut state = self.state();
@@ -241,6 +266,9 @@ impl State {
     fn coordinator(&mut self, plan: Plan, arrived: Instant) -> Turn {
         self.seen.coordinator += 1;
         let woken = self.last_byte.take();
+        if plan.live > 0 {
+            return self.replace_ended(plan);
+        }
         if std::mem::take(&mut self.has_just_started) {
             return Turn::Word;
         }
@@ -254,7 +282,21 @@ impl State {
         let from = self.started;
         self.started += plan.workers;
         self.has_just_started = true;
-        Turn::Start { from }
+        Turn::Start {
+            from,
+            count: plan.workers,
+        }
+    }
+
+    fn replace_ended(&mut self, plan: Plan) -> Turn {
+        let missing = (self.seen.finished + plan.live).saturating_sub(self.started);
+        let count = missing.min((plan.workers * plan.rounds).saturating_sub(self.started));
+        if count == 0 {
+            return Turn::Word;
+        }
+        let from = self.started;
+        self.started += count;
+        Turn::Start { from, count }
     }
 
     fn worker(&mut self, plan: Plan, body: &[u8]) -> Turn {
@@ -273,13 +315,12 @@ fn is_coordinator(body: &[u8]) -> bool {
     memchr::memmem::find(body, b"\"name\":\"SendMessage\"").is_some()
 }
 
-/// A worker's reads so far: ids are numbered, and the last one stands near the end.
+/// A worker's reads so far: ids are numbered, and the last one counts.
 fn reads_done(body: &[u8]) -> u64 {
-    let tail = &body[body.len().saturating_sub(TAIL)..];
-    let Some(at) = memchr::memmem::rfind(tail, b"\"toolu_") else {
+    let Some(at) = memchr::memmem::rfind(body, b"\"toolu_") else {
         return 0;
     };
-    let digits = tail[at + 7..]
+    let digits = body[at + 7..]
         .iter()
         .take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')) + 1
@@ -363,6 +404,8 @@ mod tests {
         reads: 2,
         coordinator_delay: 0,
         worker_delay: 0,
+        live: 0,
+        big: 0,
     };
 
     #[test]
@@ -377,7 +420,8 @@ mod tests {
     fn turns_follow_from_what_was_asked() {
         let mut state = State::default();
         let now = Instant::now();
-        assert_eq!(state.coordinator(PLAN, now), Turn::Start { from: 0 });
+        let all = Turn::Start { from: 0, count: 2 };
+        assert_eq!(state.coordinator(PLAN, now), all);
         assert_eq!(state.coordinator(PLAN, now), Turn::Word);
         assert_eq!(state.coordinator(PLAN, now), Turn::Word, "all are started");
         assert_eq!(state.worker(PLAN, b"{}"), Turn::Read(0));
@@ -386,5 +430,24 @@ mod tests {
         let body = format!("{body}\"tool_use_id\":\"{}\"", events::call_id(1));
         assert_eq!(state.worker(PLAN, body.as_bytes()), Turn::Last);
         assert_eq!(state.seen.most_in_flight, 3);
+    }
+    #[test]
+    fn whoever_has_ended_is_replaced() {
+        let plan = Plan {
+            workers: 5,
+            live: 3,
+            ..PLAN
+        };
+        let mut state = State::default();
+        let now = Instant::now();
+        let mut starts = |finished| {
+            state.seen.finished = finished;
+            state.coordinator(plan, now)
+        };
+        assert_eq!(starts(0), Turn::Start { from: 0, count: 3 });
+        assert_eq!(starts(0), Turn::Word);
+        assert_eq!(starts(1), Turn::Start { from: 3, count: 1 });
+        assert_eq!(starts(3), Turn::Start { from: 4, count: 1 });
+        assert_eq!(starts(5), Turn::Word);
     }
 }

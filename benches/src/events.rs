@@ -25,10 +25,19 @@ pub(crate) fn call_id(turn: u64) -> String {
 
 /// An answer that reads the file.
 pub(crate) fn read_call(turn: u64) -> String {
+    call(turn, "Read", &read_input())
+}
+
+/// An answer that has the file printed by a command.
+pub(crate) fn bash_call(turn: u64) -> String {
+    call(turn, "Bash", &format!("{{\"command\":\"cat {FILE}\"}}"))
+}
+
+fn call(turn: u64, tool: &str, input: &str) -> String {
     let id = call_id(turn);
     let start =
-        format!("{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"Read\",\"input\":{{}}}}");
-    let input = read_input().replace('"', "\\\"");
+        format!("{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"{tool}\",\"input\":{{}}}}");
+    let input = input.replace('"', "\\\"");
     let mut out = opening(&start);
     for part in ["", &input] {
         delta(&mut out, "input_json_delta", "partial_json", part);
@@ -70,6 +79,15 @@ pub(crate) fn words(text: &str) -> String {
     let mut out = text_opening();
     delta(&mut out, "text_delta", "text", text);
     out + &text_closing()
+}
+
+/// What a worker says last: a word, or so many bytes.
+pub(crate) fn last_words(bytes: u64) -> String {
+    const WORDS: &str = "Nothing there is worth a second look. ";
+    match usize::try_from(bytes) {
+        Ok(0) | Err(_) => "done".to_owned(),
+        Ok(bytes) => WORDS.repeat(bytes.div_ceil(WORDS.len())),
+    }
 }
 
 pub(crate) fn text_opening() -> String {

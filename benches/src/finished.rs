@@ -42,6 +42,7 @@ fn peak(binary: &Path, rounds: u64) -> anyhow::Result<u64> {
         reads: 2,
         coordinator_delay: 0,
         worker_delay: 20,
+        ..Plan::default()
     };
     Ok(crew::once(binary, plan, WORKERS)?.0.peak)
 }

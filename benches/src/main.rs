@@ -2,6 +2,7 @@
 
 mod agent;
 mod allocations;
+mod append;
 mod cache;
 mod caller;
 mod callgrind;
@@ -12,16 +13,22 @@ mod edit;
 mod events;
 mod finished;
 mod flat;
+mod fold;
 mod gaffer;
 mod machine;
+mod options;
 mod paired;
+mod past;
+mod picture;
 mod process;
 mod read;
 mod report;
+mod resume;
 mod sandbox;
 mod say;
 mod search;
 mod server;
+mod soak;
 mod start;
 mod stream;
 mod tree;
@@ -40,7 +47,7 @@ struct Bench {
     run: fn() -> anyhow::Result<Report>,
 }
 
-const BENCHES: [Bench; 12] = [
+const BENCHES: [Bench; 16] = [
     Bench {
         name: "start",
         about: "from exec of the binary to its first request, and its memory",
@@ -101,12 +108,33 @@ const BENCHES: [Bench; 12] = [
         about: "what the input of ten workers costs, and a worker's fixed prefix",
         run: cache::run,
     },
+    Bench {
+        name: "resume",
+        about: "a session of 1000 agents and 500 MB that goes on after a kill",
+        run: resume::run,
+    },
+    Bench {
+        name: "append",
+        about: "records of 100 workers, and ends that are on the disk, against its own sync",
+        run: append::run,
+    },
+    Bench {
+        name: "fold",
+        about: "transcripts of 1, 10 and 100 MB read back",
+        run: fold::run,
+    },
+    Bench {
+        name: "soak",
+        about: "32 workers at a time with large outputs, 200 ended: memory over the run",
+        run: soak::run,
+    },
 ];
 
 const HELP: &str = "\
 Usage: cargo xtask bench [NAME…]
 
 Without names all of them run. --list shows the names.
+soak takes --finished N (200) and --picture FILE (target/bench/soak.svg).
 Exit codes: 0 all goals hold, 1 one is missed or a bench could not run, 2 the arguments make no
 sense. Goals on time are shown but do not decide: another program on the machine can break them.
 ";
@@ -122,7 +150,7 @@ fn main() -> ExitCode {
     {
         return ended(part(first, rest));
     }
-    match chosen(&words) {
+    match chosen(&options::without(&words)) {
         Ok(Chosen::Help) => say::out(HELP.trim_end()),
         Ok(Chosen::List) => {
             for bench in &BENCHES {
@@ -146,6 +174,8 @@ fn part(name: &str, words: &[&str]) -> anyhow::Result<()> {
         "__agent" => agent::process(words),
         "__decode" => stream::process(words),
         "__read" => read::process(words),
+        "__past" => past::process(words),
+        "__fold" => fold::process(words),
         _ => anyhow::bail!("unknown part {name}"),
     }
 }
@@ -226,7 +256,7 @@ mod tests {
         };
         let all = [
             "start", "turns", "flat", "stream", "search", "edit", "read", "sandbox", "crew",
-            "finished", "wake", "cache",
+            "finished", "wake", "cache", "resume", "append", "fold", "soak",
         ];
         assert_eq!(names(&[]), all);
         assert_eq!(names(&["flat", "start"]), ["flat", "start"]);

@@ -47,6 +47,10 @@ pub(crate) fn start(command: &mut Command) -> anyhow::Result<Running> {
 }
 
 impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn stop(mut self) {
         // It may have ended by itself, which is as good.
         drop(self.child.kill());

@@ -20,6 +20,7 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         coordinator_delay: 0,
         // The coordinator has had its word by then and waits for mail.
         worker_delay: 30,
+        ..Plan::default()
     };
     let (_, seen) = crew::once(&binary, plan, 1)?;
     ensure!(

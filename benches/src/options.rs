@@ -1,0 +1,37 @@
+//! What single benches can be told on the command line.
+
+const NAMES: [&str; 2] = ["--finished", "--picture"];
+
+/// The word behind an option, if it is there.
+pub(crate) fn value(name: &str) -> Option<String> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    words.windows(2).find_map(|pair| match pair {
+        [option, value] if option == name => Some(value.clone()),
+        _ => None,
+    })
+}
+
+/// The words without options and what belongs to them.
+pub(crate) fn without<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut left = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match NAMES.contains(word) {
+            true => drop(words.next()),
+            false => left.push(*word),
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_no_names() {
+        let words = ["soak", "--finished", "1000", "fold", "--picture"];
+        assert_eq!(without(&words), ["soak", "fold"]);
+    }
+}
