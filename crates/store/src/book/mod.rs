@@ -6,6 +6,7 @@
 //! session without a crew has no book.
 
 mod aside;
+mod files;
 mod schema;
 mod step;
 #[cfg(test)]
@@ -236,10 +237,8 @@ impl Inner {
         let commit = |connection: &mut Option<Connection>| {
             let connection = self.opened(connection)?;
             let is_synced = steps.clone().any(|step| step.is_synced);
-            for file in steps.clone().flat_map(|step| &step.files) {
-                // After the first of them most systems have little left to do for the others.
-                file.sync_data().map_err(odd)?;
-            }
+            let files: Vec<&File> = steps.clone().flat_map(|step| &step.files).collect();
+            files::sync(&files).map_err(odd)?;
             if is_synced && !self.is_grounded.load(Ordering::Relaxed) {
                 self.ground().map_err(odd)?;
                 self.is_grounded.store(true, Ordering::Relaxed);
