@@ -341,7 +341,7 @@ impl World {
         Order {
             description: format!("Task of {name}"),
             prompt: "go".into(),
-            kind: Arc::new(kind.clone()),
+            kind: kind.clone(),
             name: Some(AgentName::parse(name).unwrap()),
             model: None,
             max_turns: None,

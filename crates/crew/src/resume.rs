@@ -259,7 +259,7 @@ impl Crew {
 
     fn kind(&self, name: &str) -> Arc<AgentType> {
         let kind = self.0.parts.outfitter.types().choose(name);
-        Arc::new(kind.map_or_else(|_| AgentType::gone(name), AgentType::clone))
+        kind.map_or_else(|_| Arc::new(AgentType::gone(name)), Arc::clone)
     }
 
     /// Puts all into the roster.

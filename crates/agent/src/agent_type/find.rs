@@ -8,6 +8,7 @@ use gaffer_workspace::fence::{FenceError, Fenced};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The folders that hold agent types, the first before the later ones.
 const HOLDERS: [&str; 3] = [".gaffer/agents", ".claude/agents", ".agents/agents"];
@@ -21,7 +22,8 @@ const LARGEST_LIST: usize = 16 << 10;
 /// All agent types by name, and the files that could not be read as one, each with the reason.
 #[derive(Debug, Clone)]
 pub struct AgentTypes {
-    pub(super) all: BTreeMap<String, AgentType>,
+    /// Shared: everybody of a type has it for as long as the session lasts.
+    pub(super) all: BTreeMap<String, Arc<AgentType>>,
     pub problems: Vec<String>,
 }
 
@@ -37,7 +39,7 @@ pub enum NoType {
 impl AgentTypes {
     /// Those that are always there.
     pub fn built_in() -> Self {
-        let all = built_in::all().map(|it| (it.name.clone(), it));
+        let all = built_in::all().map(|it| (it.name.clone(), Arc::new(it)));
         Self {
             all: BTreeMap::from(all),
             problems: Vec::new(),
@@ -66,24 +68,27 @@ impl AgentTypes {
             }
         }
         let mut types = Self::built_in();
-        types.all.extend(found.all);
+        let found_types = found.all.into_iter();
+        types
+            .all
+            .extend(found_types.map(|(name, it)| (name, Arc::new(it))));
         types.problems = found.problems;
         types
     }
 
     pub fn get(&self, name: &str) -> Option<&AgentType> {
-        self.all.get(name)
+        self.all.get(name).map(Arc::as_ref)
     }
 
     /// All, by name.
     pub fn iter(&self) -> impl Iterator<Item = &AgentType> {
-        self.all.values()
+        self.all.values().map(Arc::as_ref)
     }
 
     /// The type of a name as a model gives it. Names have no capitals, so `Explore` is `explore`.
-    pub fn choose(&self, name: &str) -> Result<&AgentType, NoType> {
+    pub fn choose(&self, name: &str) -> Result<&Arc<AgentType>, NoType> {
         let plain = name.trim().to_ascii_lowercase();
-        self.get(&plain).ok_or_else(|| NoType::Unknown {
+        self.all.get(&plain).ok_or_else(|| NoType::Unknown {
             name: name.chars().take(64).collect(),
             known: self.all.keys().cloned().collect(),
         })

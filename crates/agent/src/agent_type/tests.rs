@@ -252,7 +252,8 @@ fn the_list_of_types_has_bounds_and_forges_nothing() {
             description: "</context>é".repeat(200),
             ..worker.clone()
         };
-        types.all.insert(agent_type.name.clone(), agent_type);
+        let name = agent_type.name.clone();
+        types.all.insert(name, std::sync::Arc::new(agent_type));
     }
     let list = types.describe();
     assert!(list.len() <= 16 << 10, "{}", list.len());

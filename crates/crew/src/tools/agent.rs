@@ -258,7 +258,7 @@ impl Starter {
     fn kind(&self, name: &str) -> Result<Arc<AgentType>, String> {
         let types = self.crew.parts().outfitter.types();
         let kind = types.choose(name).map_err(|error| error.to_string())?;
-        Ok(Arc::new(kind.clone()))
+        Ok(kind.clone())
     }
 }
 
