@@ -64,4 +64,6 @@ mod script;
 mod sessions;
 #[cfg(feature = "coordinator")]
 mod show;
+#[cfg(feature = "coordinator")]
+mod soak;
 mod wires;
