@@ -2,7 +2,7 @@
 //! what the end of a worker costs, against the disk's own sync in the same run.
 
 use crate::past::{self, Pen};
-use crate::report::{Report, least_and_middle, ms, ratio};
+use crate::report::{Report, least_and_middle, ms};
 use anyhow::Context;
 use gaffer_protocol::{AgentId, End, SessionId, Timestamp};
 use gaffer_store::book::{Change, Step};
@@ -22,6 +22,7 @@ const STEPS: usize = 200;
 const ROUNDS: u32 = 15;
 const MOST_APPEND: Duration = Duration::from_millis(1);
 const MOST_STEP: f64 = 2.0;
+const MOST_END: f64 = 1.25;
 
 pub(crate) fn run() -> anyhow::Result<Report> {
     // As in the product: one thread for all agents, and others for what waits for the disk.
@@ -50,46 +51,50 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         "most",
     ]);
     report.row(["an append", &ms(at(0.5)), &ms(at(0.99)), &ms(at(1.0))]);
-    let middle = |spans: &[Duration]| least_and_middle(spans).1;
-    let disk = middle(&steps.disk);
+    let floor = &steps.disk;
     report.row([
         &format!("{STEPS} of each, in turn"),
         "least",
         "median",
-        "by the disk's own",
+        "by the disk's own, median",
     ]);
-    let mut row = |name: &str, spans: &[Duration], disk: Duration| {
+    let mut row = |name: &str, spans: &[Duration], floor: &[Duration]| {
         let (least, middle) = least_and_middle(spans);
-        let by = ratio(middle.as_secs_f64(), disk.as_secs_f64());
+        let by = format!("{:.2}", middle_ratio(spans, floor));
         report.row([name, &ms(least), &ms(middle), &by]);
     };
-    row("the disk: a small append and its sync", &steps.disk, disk);
-    row(
-        "the same in two files, one after the other",
-        &steps.twice,
-        disk,
-    );
-    row("a written step", &steps.written, disk);
-    row("a synced step", &steps.synced, disk);
+    row("the disk: a small append and its sync", floor, floor);
+    row("the same in two files, in turn", &steps.twice, floor);
+    row("a written step", &steps.written, floor);
+    row("a synced step", &steps.synced, floor);
     row(
         "a worker's end: its record, then the step",
         &steps.end,
-        disk,
+        floor,
     );
-    let disk_then = middle(&many.disk);
-    row("the disk, between the next", &many.disk, disk_then);
-    row("100 ends at once, till the last", &many.all, disk_then);
+    row("100 ends at once, till the last", &many.all, &many.disk);
     report.time_goal(
         "an append within 1 ms (99th of 100)",
         at(0.99) < MOST_APPEND,
     );
-    let by = |spans: &[Duration]| middle(spans).as_secs_f64() / disk.as_secs_f64();
     report.time_goal(
         "a synced step: at most twice the disk's own",
-        by(&steps.synced) <= MOST_STEP,
+        middle_ratio(&steps.synced, floor) <= MOST_STEP,
     );
-    report.time_goal("a worker's end: the same", by(&steps.end) <= MOST_STEP);
+    report.time_goal(
+        "a worker's end, with two files to sync: at most 1.25 times two syncs",
+        middle_ratio(&steps.end, &steps.twice) <= MOST_END,
+    );
     Ok(report)
+}
+
+/// The middle one of the ratios of what was measured right after each other: what else the disk
+/// had to do then met both.
+fn middle_ratio(spans: &[Duration], floor: &[Duration]) -> f64 {
+    let ratio = |(of, to): (&Duration, &Duration)| of.as_secs_f64() / to.as_secs_f64();
+    let mut all: Vec<f64> = spans.iter().zip(floor).map(ratio).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// A worker with its transcript.
@@ -243,11 +248,9 @@ async fn at_once(path: &Path) -> anyhow::Result<Many> {
     let mut file = plain(path, "one")?;
     let mut many = Many::default();
     for round in 0..ROUNDS {
-        for _ in 0..5 {
-            let began = Instant::now();
-            synced(&mut file).await?;
-            many.disk.push(began.elapsed());
-        }
+        let began = Instant::now();
+        synced(&mut file).await?;
+        many.disk.push(began.elapsed());
         let mut ends = Vec::new();
         for (number, writer) in (1u32..).zip(&mut writers) {
             ends.push(writer.end(round * WORKERS + number)?);

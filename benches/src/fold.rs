@@ -2,16 +2,18 @@
 
 use crate::callgrind::instructions;
 use crate::past::{self, Pen};
+use crate::process::own;
 use crate::report::{Report, count, least_and_middle};
+use crate::say;
 use anyhow::{Context, ensure};
 use gaffer_protocol::Block;
 use gaffer_store::{Entry, Fold};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const MB: usize = 1_000_000;
 /// In megabytes, and how often each is read.
-const SIZES: [(usize, usize); 3] = [(1, 60), (10, 15), (100, 5)];
+const SIZES: [(usize, usize); 3] = [(1, 60), (10, 20), (100, 5)];
 const MOST_RATIO: f64 = 1.2;
 
 /// What reading one file costs.
@@ -52,7 +54,7 @@ pub(crate) fn run() -> anyhow::Result<Report> {
     let mut add = |name: &str, [a, b, c]: [String; 3]| report.row([name, &a, &b, &c]);
     add("", of(&|row| format!("{:.0} MB", row.megabytes())));
     add(
-        "MB a second, least time",
+        "MB a second of one processor",
         of(&|row| format!("{:.0}", 1e3 / row.ms_a_megabyte())),
     );
     add(
@@ -77,7 +79,7 @@ pub(crate) fn run() -> anyhow::Result<Report> {
     }
     let time = Row::ms_a_megabyte;
     report.time_goal(
-        "time a MB: 10 and 100 MB within 20 % of 1 MB",
+        "processor time a MB: 10 and 100 MB within 20 % of 1 MB",
         near(time(one), time(ten)) && near(time(one), time(hundred)),
     );
     Ok(report)
@@ -95,17 +97,18 @@ fn write(path: &Path, bytes: usize) -> anyhow::Result<()> {
     pen.turns_until(bytes)
 }
 
+/// Each time by a new process, as a session is read: one that has read before has its memory
+/// already, but only as long as it is not much.
 fn measure(path: &Path, runs: usize, is_counted: bool) -> anyhow::Result<Row> {
+    let name = path.to_str().context("a path that is no text")?;
     let mut spans = Vec::new();
     for _ in 0..runs {
-        let began = Instant::now();
-        let fold = read(path)?;
-        spans.push(began.elapsed());
-        // Giving it back is not reading.
-        drop(fold);
+        let ran = own(&["__fold", name])?.output()?;
+        ensure!(ran.status.success(), "a transcript was not read");
+        let said = String::from_utf8(ran.stdout)?;
+        spans.push(Duration::from_nanos(said.trim().parse()?));
     }
     let (least, middle) = least_and_middle(&spans);
-    let name = path.to_str().context("a path that is no text")?;
     let counted = is_counted.then(|| instructions(&["__fold", name]));
     Ok(Row {
         bytes: path.metadata()?.len(),
@@ -121,10 +124,22 @@ fn read(path: &Path) -> anyhow::Result<Fold> {
     Ok(fold)
 }
 
-/// `__fold FILE`
+/// `__fold FILE`: prints how much of a processor it took, in nanoseconds. On a busy machine the
+/// clock would tell of the others.
 pub(crate) fn process(words: &[&str]) -> anyhow::Result<()> {
     let path = words.first().context("which file?")?;
+    let began = on_processor()?;
+    let fold = read(Path::new(path))?;
+    let took = on_processor()?.saturating_sub(began);
+    say::out(&took.to_string());
     // Freeing it all would be counted, too, and a process that ends has no need to.
-    std::mem::forget(read(Path::new(path))?);
+    std::mem::forget(fold);
     Ok(())
+}
+
+/// Nanoseconds that this thread has run, and the kernel for it.
+fn on_processor() -> anyhow::Result<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let first = text.split_whitespace().next().context("no times")?;
+    Ok(first.parse()?)
 }

@@ -31,7 +31,7 @@ pub(crate) fn svg(title: &str, across: &str, curves: &[Curve<'_>; 2]) -> String 
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
     );
-    text(&mut out, (LEFT, 20.0), "start", "black", title);
+    text(&mut out, (LEFT, 14.0), "start", "black", title);
     let middle = (LEFT + WIDTH - RIGHT) / 2.0;
     text(&mut out, (middle, HEIGHT - 6.0), "middle", "black", across);
     for part in 0..=4 {
@@ -54,11 +54,8 @@ pub(crate) fn svg(title: &str, across: &str, curves: &[Curve<'_>; 2]) -> String 
             &label,
         );
     }
-    for (curve, (x, anchor)) in curves
-        .iter()
-        .zip([(LEFT + 8.0, "start"), (WIDTH - RIGHT - 8.0, "end")])
-    {
-        text(&mut out, (x, TOP + 12.0), anchor, curve.colour, curve.name);
+    for (curve, (x, anchor)) in curves.iter().zip([(LEFT, "start"), (WIDTH - RIGHT, "end")]) {
+        text(&mut out, (x, TOP - 6.0), anchor, curve.colour, curve.name);
         polyline(&mut out, curve, end);
     }
     out + "</svg>\n"
