@@ -73,6 +73,8 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         floor,
     );
     row("100 ends at once, till the last", &many.all, &many.disk);
+    let by_two = format!("{:.2}", middle_ratio(&steps.end, &steps.twice));
+    report.row(["a worker's end by two syncs, median", "", "", &by_two]);
     report.time_goal(
         "an append within 1 ms (99th of 100)",
         at(0.99) < MOST_APPEND,
