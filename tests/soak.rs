@@ -11,10 +11,10 @@ use std::time::Duration;
 const BYTES: usize = 100_000;
 const PLACES: usize = 8;
 const FEW: usize = 16;
-const MANY: usize = 96;
-/// What one that has ended may leave. One of which all was kept would leave three times 100 KB
-/// at least.
-const MOST_LEFT: u64 = 60_000;
+const MANY: usize = 80;
+/// What one that has ended may leave, with what its coordinator has heard of it: 32 to 45 KB. With
+/// nothing but its result kept it would be 100 KB more.
+const MOST_LEFT: u64 = 90_000;
 
 fn script(workers: usize) -> String {
     let call = |n: usize| {
@@ -33,7 +33,6 @@ fn script(workers: usize) -> String {
                 {"tool": "Read", "input": {"file_path": "big.txt"}},
                 {"tool": "Bash", "input": {"command": "cat big.txt"}},
             ]},
-            {"calls": [{"tool": "Read", "input": {"file_path": "big.txt"}}]},
             {"say": "A long result. ".repeat(BYTES / 15)},
         ]},
     ]});
@@ -75,7 +74,7 @@ fn peak(workers: usize) -> u64 {
     let files = place.transcripts();
     assert_eq!(files.len(), workers + 1);
     let sizes = files.iter().map(|path| path.metadata().unwrap().len());
-    assert!(sizes.sum::<u64>() > workers as u64 * 3 * BYTES as u64);
+    assert!(sizes.sum::<u64>() > workers as u64 * 2 * BYTES as u64);
     peak
 }
 
