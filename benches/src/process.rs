@@ -46,6 +46,18 @@ pub(crate) fn start(command: &mut Command) -> anyhow::Result<Running> {
     Ok(Running { began, child })
 }
 
+/// A number of a process that runs, by its name in `/proc/…/status`. Memory is in KiB there, and
+/// that of the parent before exec is not part of it.
+pub(crate) fn status(pid: u32, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim_start_matches(':')
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
+}
+
 impl Running {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

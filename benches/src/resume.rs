@@ -109,12 +109,14 @@ fn measure(
             running.stop();
             anyhow::bail!("no request came");
         };
-        reads.push(read_by(running.id()).unwrap_or_default());
+        let pid = running.id();
+        reads.push(read_by(pid).unwrap_or_default());
+        // What its parent hears of it in the end includes the parent, which may have grown.
+        peaks.push(process::status(pid, "VmHWM").context("it is gone")? * 1024);
         walls.push(arrived - running.began);
         let used = running.wait()?;
         ensure!(used.status.success(), "gaffer ended with {}", used.status);
         cpus.push(used.cpu);
-        peaks.push(used.peak);
         // There is one request; a second one would be taken for that of the next run.
         while heads.try_recv().is_ok() {}
         std::fs::remove_dir_all(&home)?;

@@ -3,7 +3,7 @@
 
 use crate::crowd::{Crowd, Plan};
 use crate::picture::{Curve, svg};
-use crate::process::{own, start};
+use crate::process::{own, start, status};
 use crate::report::{Report, mib, ratio};
 use crate::{events, gaffer, options, past, say};
 use anyhow::{Context, ensure};
@@ -28,6 +28,8 @@ struct Sample {
     threads: u64,
     files: u64,
     finished: u64,
+    /// The most memory that it had so far.
+    peak: u64,
 }
 
 pub(crate) fn run() -> anyhow::Result<Report> {
@@ -45,7 +47,8 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         live: LIVE,
         big: BYTES as u64,
     };
-    let (samples, peak) = soak(&binary, plan)?;
+    let samples = soak(&binary, plan)?;
+    let peak = most(&samples, |it| it.peak);
     // While all places are taken: what comes after shrinks, and would flatter.
     let busy: Vec<Sample> = samples
         .iter()
@@ -93,8 +96,8 @@ pub(crate) fn run() -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// One session, looked at every now and then; and the most memory that it had.
-fn soak(binary: &Path, plan: Plan) -> anyhow::Result<(Vec<Sample>, u64)> {
+/// One session, looked at every now and then.
+fn soak(binary: &Path, plan: Plan) -> anyhow::Result<Vec<Sample>> {
     let (crowd, address) = Crowd::listen(plan, false)?;
     let home = tempfile::tempdir()?;
     std::fs::write(home.path().join(events::FILE), past::source(BYTES))?;
@@ -125,23 +128,19 @@ fn soak(binary: &Path, plan: Plan) -> anyhow::Result<(Vec<Sample>, u64)> {
         (seen.finished, seen.workers) == (plan.workers, plan.workers * (plan.reads + 1)),
         "the server saw {seen:?}"
     );
-    Ok((samples, used.peak))
+    Ok(samples)
 }
 
 /// None when it is over.
 fn look_at(pid: u32, began: Instant, finished: u64) -> Option<Sample> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let number = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
     let files = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count();
     Some(Sample {
         at: began.elapsed(),
-        resident: number("VmRSS:")? * 1024,
-        threads: number("Threads:")?,
+        resident: status(pid, "VmRSS")? * 1024,
+        threads: status(pid, "Threads")?,
         files: files as u64,
         finished,
+        peak: status(pid, "VmHWM")? * 1024,
     })
 }
 
