@@ -177,3 +177,20 @@ async fn only_a_notification_looks_like_one() {
         assert!(text.matches("<message").count() <= 1, "{text}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_book_forgets_what_was_heard() {
+    let calls: Vec<String> = (0..100)
+        .map(|n| format!("{{ tool: Agent, input: {{ description: T, name: w{n}, prompt: go }} }}"))
+        .collect();
+    let script = format!(
+        "agents: [{{ name: main, steps: [{{ calls: [{}] }}, {{ when: {{ notifications: 100 }}, meanwhile: Not yet., say: All. }}, {{ when: {{ notifications: 101 }}, meanwhile: Not yet., say: More. }}] }}, {{ name: late, steps: [{{ delay: 9s, say: Late. }}] }}, {{ steps: [{{ delay: 1s, say: Done. }}] }}]",
+        calls.join(", ")
+    );
+    let mut world = World::new(Plan::script(&script));
+    world.start("late").await;
+    world.run("go").await;
+    let contents = world.folder.book().read().unwrap();
+    assert!(contents.letters.len() < 64, "{}", contents.letters.len());
+    assert_eq!(contents.tasks.len(), 101);
+}

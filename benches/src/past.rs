@@ -8,7 +8,9 @@ use gaffer_protocol::{
     StopReason, Timestamp, ToolResult, ToolUse, Trigger, Usage,
 };
 use gaffer_store::book::{Change, Letter, Step, Task};
-use gaffer_store::{About, Book, Compacted, Entry, Home, Record, SessionFolder, Start, Transcript};
+use gaffer_store::{
+    About, Book, Compacted, Entry, Home, Record, Rights, SessionFolder, Start, Transcript,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -168,6 +170,9 @@ pub(crate) fn task(number: u32, main: AgentId) -> anyhow::Result<Task> {
         depth: 1,
         model: None,
         max_turns: None,
+        depends_on: Vec::new(),
+        includes_results: false,
+        done_when: None,
     })
 }
 
@@ -255,6 +260,7 @@ async fn make(home: &Path, cwd: &Path, past: Past) -> anyhow::Result<Book> {
         created: Timestamp(1_790_000_000_000),
         name: None,
         title: "Look at all of it".to_owned(),
+        rights: Rights::default(),
         forked_from: None,
     })?;
     let book = folder.book();

@@ -189,6 +189,11 @@ impl Agent {
         std::mem::take(&mut self.heard)
     }
 
+    /// How many they are.
+    pub fn heard_count(&self) -> usize {
+        self.heard.len()
+    }
+
     pub fn transcript(&self) -> &Transcript {
         &self.parts.transcript
     }

@@ -3,7 +3,11 @@
 use crate::crew::Crew;
 use gaffer_agent::Agent;
 use gaffer_protocol::End;
+use gaffer_store::book::{Change, Step};
 use tokio_util::sync::CancellationToken;
+
+/// So many letters are worth a sync.
+const MANY_LETTERS: usize = 64;
 
 impl Crew {
     /// Lets the session's own agent work, and rest while workers run who could wake it. It ends
@@ -23,9 +27,28 @@ impl Crew {
             if !(self.is_busy() || agent.has_mail() || self.end_stuck().await) {
                 return end;
             }
+            self.forget_heard(agent).await;
             if !agent.rest(stop).await {
                 return End::Interrupted;
             }
         }
+    }
+
+    /// Takes letters out of the book that the session's own agent has heard, so that the book does
+    /// not grow with them, and answers of its calls, which all have their results. Its transcript
+    /// must be on the disk first. Where this fails it is done by whoever takes the session up.
+    async fn forget_heard(&self, agent: &mut Agent) {
+        if agent.heard_count() < MANY_LETTERS {
+            return;
+        }
+        let Ok(record) = agent.transcript().file() else {
+            return;
+        };
+        let parts = &self.0.parts;
+        let step = Step::synced(vec![
+            Change::Heard(agent.take_heard()),
+            Change::Settled(parts.main),
+        ]);
+        drop(parts.book.write(step.after(record)).await);
     }
 }
