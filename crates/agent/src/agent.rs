@@ -8,14 +8,13 @@ use crate::inbox::Inbox;
 use crate::recording::Recording;
 use gaffer_model::{Checkpoint, Conversation, ErrorKind, Model, Prices};
 use gaffer_protocol::{
-    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, MailId, Message, Origin,
-    StopReason, ToolResult, ToolUse, Usage, Waiting, tags,
+    AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, MailId, Message, StopReason,
+    ToolResult, ToolUse, Usage, Waiting,
 };
 use gaffer_store::transcript::ANSWER_CUT;
 use gaffer_store::{Entry, Record, Transcript};
 use gaffer_tools::hook::AgentHooks;
 use gaffer_tools::{Context, ToolSet};
-use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,17 +85,17 @@ pub struct Agent {
     /// How many answers in a row were cut because the context was full.
     overfull: u32,
     /// Whether there is anything to answer.
-    is_asked: bool,
+    pub(crate) is_asked: bool,
     /// What hooks said when it was last compacted.
     pub(crate) greeting: Option<String>,
     /// Somebody wants the conversation compacted.
     pub(crate) wanted: Option<Request>,
     /// What was taken from the inbox and is not in the conversation yet: hooks look at it.
-    unheard: Vec<Block>,
+    pub(crate) unheard: Vec<Block>,
     /// Letters that its transcript has.
-    heard: Vec<MailId>,
+    pub(crate) heard: Vec<MailId>,
     /// How often in a row hooks have kept it from ending.
-    held: u32,
+    pub(crate) held: u32,
 }
 
 impl Agent {
@@ -330,40 +329,6 @@ impl Agent {
         }
     }
 
-    /// Takes what has arrived into the conversation, unless hooks refuse it.
-    async fn hear(&mut self) -> io::Result<Result<(), End>> {
-        if self.unheard.is_empty() {
-            return Ok(Ok(()));
-        }
-        if let Some(at) = self.unheard.iter().position(is_request) {
-            self.wanted = Request::read(&self.unheard.remove(at));
-            if self.unheard.is_empty() {
-                return Ok(Ok(()));
-            }
-        }
-        let mut blocks = self.unheard.clone();
-        let from_human = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Human));
-        if let Err(end) = self.show_prompts(&mut blocks).await {
-            // What others wrote was not refused, and waits.
-            self.unheard.retain(|block| !from_human(block));
-            return Ok(Err(end));
-        }
-        self.unheard.clear();
-        if blocks.iter().any(from_human) {
-            self.held = 0;
-        }
-        let is_context = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::Context));
-        self.is_asked |= !blocks.iter().all(is_context);
-        blocks.iter_mut().for_each(disarm);
-        let message = Arc::new(Message::user(blocks));
-        self.record(Entry::Input(message.clone()))?;
-        self.heard
-            .extend(message.blocks.iter().filter_map(Block::mail));
-        self.parts.conversation.push(&message);
-        self.emit(EventKind::Input(message));
-        Ok(Ok(()))
-    }
-
     fn take_answer(&mut self, answer: &Arc<Answer>) -> io::Result<()> {
         self.record(Entry::Answer(answer.clone()))?;
         let message = Message::assistant(answer.blocks.clone());
@@ -487,19 +452,5 @@ impl Agent {
 
     pub(crate) fn emit(&self, kind: EventKind) {
         self.parts.events.emit(self.parts.id, kind);
-    }
-}
-
-fn is_request(block: &Block) -> bool {
-    Request::read(block).is_some()
-}
-
-/// Only a notification looks like one, whoever else writes its tag.
-fn disarm(block: &mut Block) {
-    if let Block::Text(text) = block
-        && text.origin != Some(Origin::TaskNotification)
-        && let Cow::Owned(changed) = tags::disarm(&text.text, "task-notification")
-    {
-        text.text = changed;
     }
 }

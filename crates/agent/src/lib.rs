@@ -8,6 +8,7 @@ mod calls;
 mod compact;
 mod context;
 mod documents;
+mod hear;
 mod hooks;
 mod inbox;
 mod memory;
