@@ -16,9 +16,11 @@ mod compact_crew;
 mod compact_ways;
 #[cfg(feature = "coordinator")]
 mod crash;
+#[cfg(feature = "coordinator")]
 mod crew;
 #[cfg(feature = "coordinator")]
 mod crew_depend;
+#[cfg(feature = "coordinator")]
 mod crew_mail;
 #[cfg(feature = "coordinator")]
 mod crew_normal;
@@ -50,9 +52,11 @@ mod hooks;
 mod jobs;
 mod mode;
 mod pdf;
+#[cfg(feature = "coordinator")]
 mod proof;
 mod questions;
 mod record;
+#[cfg(feature = "coordinator")]
 mod resume;
 mod retry;
 mod sandbox;
