@@ -5,7 +5,9 @@ use futures_util::future::BoxFuture;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_agent::{Agent, Parts, Sender, inbox};
 use gaffer_crew::tools::{Manner, tools};
-use gaffer_crew::{Crew, CrewLimits, CrewParts, Hand, Order, Outfit, Outfitter, Report, Started};
+use gaffer_crew::{
+    Crew, CrewLimits, CrewParts, Guardrails, Hand, Order, Outfit, Outfitter, Report, Started,
+};
 use gaffer_model::price::Price;
 use gaffer_model::provider::Deadlines;
 use gaffer_model::retry::{Patience, Retrying};
@@ -202,6 +204,7 @@ pub(crate) struct Plan {
     pub(crate) models: BTreeMap<String, Arc<dyn Model>>,
     pub(crate) limits: CrewLimits,
     pub(crate) floor: Floor,
+    pub(crate) guardrails: Guardrails,
     pub(crate) manner: Manner,
     pub(crate) max_turns: Option<u32>,
     pub(crate) seed: u64,
@@ -214,6 +217,7 @@ impl Plan {
             models: BTreeMap::new(),
             limits: CrewLimits::default(),
             floor: Floor::default(),
+            guardrails: Guardrails::default(),
             manner: Manner::Coordinator,
             max_turns: None,
             seed: 1,
@@ -289,6 +293,7 @@ impl World {
             prices: prices.clone(),
             limits: plan.limits,
             floor: plan.floor,
+            guardrails: plan.guardrails,
         });
         log.crew.set(crew.clone()).unwrap();
         let tools = Arc::new(ToolSet::new(tools(&crew, main, plan.manner)));
@@ -350,6 +355,8 @@ impl World {
             depends_on: Vec::new(),
             includes_results: false,
             done_when: None,
+            score: None,
+            advice: String::new(),
         }
     }
 

@@ -25,6 +25,8 @@ mod crew_mail;
 #[cfg(feature = "coordinator")]
 mod crew_normal;
 #[cfg(feature = "coordinator")]
+mod crew_orders;
+#[cfg(feature = "coordinator")]
 mod crew_pains;
 #[cfg(feature = "coordinator")]
 mod crew_places;

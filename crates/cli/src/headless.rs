@@ -136,13 +136,18 @@ fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
     Ok(Exit::from(&outcome.end))
 }
 
-/// Where settings are looked for. The project is the repository, or the folder itself.
-pub(crate) fn places(home: &Path, cwd: &Path, given: Option<PathBuf>) -> Places {
+/// The root of the project: the repository, or the folder itself.
+pub(crate) fn project(cwd: &Path) -> &Path {
     let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
+    repository.unwrap_or(cwd)
+}
+
+/// Where settings are looked for.
+pub(crate) fn places(home: &Path, cwd: &Path, given: Option<PathBuf>) -> Places {
     Places {
         home: home.to_owned(),
         user: system::variable("HOME").map(PathBuf::from),
-        project: Some(repository.unwrap_or(cwd).to_owned()),
+        project: Some(project(cwd).to_owned()),
         system: PathBuf::from("/etc"),
         given,
     }

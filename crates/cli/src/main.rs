@@ -7,6 +7,7 @@ mod demo;
 mod exit;
 mod export;
 mod gear;
+mod guardrails;
 mod headless;
 mod hooks;
 mod house;

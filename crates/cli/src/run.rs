@@ -4,6 +4,7 @@ use crate::args::Common;
 use crate::bus::Bus;
 use crate::exit::Usage;
 use crate::gear::Gear;
+use crate::guardrails;
 use crate::limits::Limits;
 use crate::main_agent::{self, Seat};
 use crate::mode::Mode;
@@ -87,6 +88,7 @@ pub(crate) fn run(job: Job, view: Option<Box<dyn View>>) -> anyhow::Result<Done>
 async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<Done> {
     let began = Instant::now();
     let mut signals = Signals::listen()?;
+    let guardrails = guardrails::load(&job)?;
     // Its drop lets others have the session: not before all is over.
     let (opened, _owned) = open(&mut job, &*clock)?;
     let id = opened.about.main;
@@ -109,6 +111,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
         prices,
         limits,
         floor: workshop.limits.floor().clone(),
+        guardrails,
     });
     let prices = workshop.models.chosen.prices.clone();
     workshop.gear.meter.connect(crew.events(), id, prices);
@@ -180,6 +183,10 @@ async fn begin(
     Ok(())
 }
 
+pub(crate) fn is_bare(job: &Job) -> bool {
+    job.common.bare || system::variable("GAFFER_SIMPLE").is_some()
+}
+
 fn crew_limits(job: &Job) -> CrewLimits {
     let default = CrewLimits::default();
     let set = job.common.max_workers.map(|most| most as usize);
@@ -221,7 +228,7 @@ fn workshop(
         Caps::default(),
     )
     .map_err(|error| Usage::new(error.to_string()))?;
-    let is_bare = job.common.bare || system::variable("GAFFER_SIMPLE").is_some();
+    let is_bare = is_bare(&job);
     let home = system::variable("HOME").map(PathBuf::from);
     let places = Places::of(&job.cwd, home.as_deref());
     let types = match is_bare {

@@ -1,6 +1,8 @@
 //! The crew: starts workers, keeps count of them, stops them, and tells their ends.
 
 use crate::depend::Looking;
+use crate::guardrails::Guardrails;
+use crate::history::Traces;
 use crate::outfit::Outfitter;
 use crate::report::Report;
 use crate::roster::{Phase, Roster, State, Task};
@@ -39,6 +41,7 @@ pub struct CrewParts {
     pub limits: CrewLimits,
     /// With less free space than this results are not kept whole.
     pub floor: Floor,
+    pub guardrails: Guardrails,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +106,11 @@ struct Watched {
 impl EventSink for Watched {
     fn emit(&self, agent: AgentId, kind: EventKind) {
         if let Some(shared) = self.crew.upgrade() {
-            shared.roster().see(agent, &kind);
+            // What takes time is done before anybody waits for the roster, and for workers alone.
+            let is_worker = shared.roster().has_id(agent);
+            let rules = is_worker.then(|| shared.parts.guardrails.rules()).flatten();
+            let traces = rules.and_then(|rules| Traces::of(&kind, rules.files()));
+            shared.roster().see(agent, &kind, traces);
         }
         self.inner.emit(agent, kind);
     }

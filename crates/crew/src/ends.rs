@@ -132,6 +132,7 @@ impl Crew {
         task.spending.time += time;
         task.cwd = ended.cwd.or(task.cwd.take());
         task.seen = ended.seen;
+        task.history.add_written(&ended.changed_files);
         let is_news = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::TaskNotification));
         let (news, unread): (Vec<Block>, _) = ended.unread.into_iter().partition(is_news);
         let held = unread.iter().filter_map(Block::mail).collect();
@@ -139,7 +140,9 @@ impl Crew {
         task.unread = unread;
         let parent = task.parent;
         let spending = &task.spending;
+        let advice = self.advice_at_end(task, &end);
         let report = Report {
+            advice,
             task: id,
             name: task.name.clone(),
             is_open: !task.kind.is_one_shot,

@@ -29,9 +29,19 @@ pub struct Statistics {
     pub turns: u32,
     /// Of all workers together; they overlap.
     pub time: Duration,
+    /// Orders that were judged, and how good they were on average, of 100.
+    pub judged: u32,
+    pub mean_score: Option<u32>,
 }
 
 impl Crew {
+    /// How good the orders of each worker were, the one it was started with first.
+    pub fn order_scores(&self) -> Vec<(AgentId, AgentName, Vec<u8>)> {
+        let roster = self.0.roster();
+        let scores = |task: &Task| (task.id, task.name.clone(), task.scores.clone());
+        roster.all().map(scores).collect()
+    }
+
     /// What workers have spent. The session's own agent keeps its own account.
     pub fn ledger(&self) -> Vec<Row> {
         let roster = self.0.roster();
@@ -48,12 +58,15 @@ impl Crew {
         use gaffer_protocol::{End, Status};
         let roster = self.0.roster();
         let mut all = Statistics::default();
+        let mut scores = 0;
         for task in roster.all() {
             all.started += 1;
             all.continued += task.runs - 1;
             all.tool_uses += task.spending.tool_uses;
             all.turns += task.spending.turns;
             all.time += task.spending.time;
+            all.judged += task.scores.len() as u32;
+            scores += task.scores.iter().map(|it| u32::from(*it)).sum::<u32>();
             let State::Ended(end) = &task.state else {
                 continue;
             };
@@ -64,6 +77,7 @@ impl Crew {
                 (Status::Failed, _) => all.failed += 1,
             }
         }
+        all.mean_score = scores.checked_div(all.judged);
         all
     }
 }

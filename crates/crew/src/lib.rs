@@ -4,10 +4,14 @@
 mod crew;
 mod depend;
 mod ends;
+mod fit;
+mod guardrails;
+mod history;
 mod lead;
 pub mod ledger;
 mod mail;
 mod notes;
+pub mod orders;
 mod outfit;
 mod proof;
 mod report;
@@ -20,6 +24,7 @@ mod verbs;
 mod worker;
 
 pub use crew::{Crew, CrewLimits, CrewParts, Stopped};
+pub use guardrails::Guardrails;
 pub use mail::{Fate, MailError, Receipt, Sender as MailSender};
 pub use outfit::{Hand, Outfit, Outfitter};
 pub use report::Report;

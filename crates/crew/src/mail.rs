@@ -82,13 +82,14 @@ impl Crew {
         self.send_by(from, to, text, None).await
     }
 
-    /// The same for a call of an agent, which has then taken effect.
+    /// The same for a call of an agent, which has then taken effect. Its answer ends with what is
+    /// to be said about the message.
     pub(crate) async fn send_by(
         &self,
         from: Sender,
         to: &str,
         text: &str,
-        call: Option<(AgentId, CallId)>,
+        call: Option<(AgentId, CallId, String)>,
     ) -> Result<Vec<Receipt>, MailError> {
         let to = to.trim();
         if to.starts_with("uds:") {
@@ -138,7 +139,7 @@ impl Crew {
         from: Sender,
         mut receipts: Vec<Receipt>,
         block: Block,
-        call: Option<(AgentId, CallId)>,
+        call: Option<(AgentId, CallId, String)>,
     ) -> Result<Vec<Receipt>, MailError> {
         let letter = |receipt: &Receipt| {
             Change::Send(Letter {
@@ -150,9 +151,9 @@ impl Crew {
             })
         };
         let mut changes: Vec<Change> = receipts.iter().map(letter).collect();
-        if let Some((agent, call)) = call {
+        if let Some((agent, call, advice)) = call {
             let lines: Vec<String> = receipts.iter().map(ToString::to_string).collect();
-            let answer = lines.join("\n");
+            let answer = lines.join("\n") + &advice;
             changes.push(Change::Answered {
                 agent,
                 call,

@@ -1,5 +1,6 @@
 //! What the crew wants to know again of a task that has ended, as the book keeps it.
 
+use crate::history::History;
 use crate::roster::{Spending, Task};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -11,6 +12,11 @@ pub(crate) struct Notes {
     pub(crate) cwd: Option<PathBuf>,
     #[serde(default)]
     pub(crate) spending: Spending,
+    #[serde(default)]
+    pub(crate) history: History,
+    /// Of its orders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scores: Vec<u8>,
 }
 
 impl Notes {
@@ -18,6 +24,8 @@ impl Notes {
         Self {
             cwd: task.cwd.clone(),
             spending: task.spending.clone(),
+            history: task.history.clone(),
+            scores: task.scores.clone(),
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Report {
     pub holds: Vec<String>,
     /// The letter that tells the same.
     pub letter: Option<MailId>,
+    /// What may follow on it.
+    pub advice: Option<String>,
 }
 
 impl Report {
@@ -54,7 +56,8 @@ impl Report {
             };
             format!("These wait for it and have not begun: {tasks}. {how}; or stop them with TaskStop. Otherwise they fail when nobody works any more")
         });
-        let advice = ended.into_iter().chain(unread).chain(holds);
+        let follows = self.advice.clone();
+        let advice = ended.into_iter().chain(unread).chain(holds).chain(follows);
         let advice: Vec<String> = advice.collect();
         let advice = (!advice.is_empty()).then(|| advice.join(". "));
         Notification {

@@ -176,6 +176,7 @@ impl Crew {
             unread: 0,
             letter: None,
             holds: Vec::new(),
+            advice: None,
         };
         let file = parts.folder.result(it.task.id, it.runs);
         let room = parts.limits.result;
@@ -284,6 +285,9 @@ impl Crew {
             task.runs = it.runs;
             task.spending = it.notes.spending;
             task.cwd = it.notes.cwd;
+            task.history = it.notes.history;
+            task.scores = it.notes.scores;
+            task.history.add_written(&it.changed_files);
             task.answers = by_caller.remove(&id).unwrap_or_default();
             if !is_queued {
                 task.unread = unread.remove(&id).unwrap_or_default();
@@ -352,6 +356,7 @@ impl Found {
             notes: Notes {
                 cwd: fold.start.as_ref().map(|start| start.cwd.clone().into()),
                 spending: spending.clone(),
+                ..Notes::default()
             },
             heard: fold.heard.clone(),
             changed_files: changed(&fold.messages),

@@ -1,5 +1,6 @@
 //! Who is in the crew and what each of them does: plain state, without any waiting.
 
+use crate::history::{History, Traces};
 use crate::report::Report;
 use gaffer_agent::Sender;
 use gaffer_agent::agent_type::AgentType;
@@ -56,6 +57,10 @@ pub(crate) struct Task {
     pub(crate) cwd: Option<PathBuf>,
     /// Which files it had before it, if they are not too many to keep.
     pub(crate) seen: Option<Seen>,
+    /// What it has before it, for who decides whether to continue it.
+    pub(crate) history: History,
+    /// How good its orders were: the one it was started with, and those that followed.
+    pub(crate) scores: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -216,12 +221,15 @@ impl Roster {
     }
 
     /// Takes note of what an agent does.
-    pub(crate) fn see(&mut self, agent: AgentId, kind: &EventKind) {
+    pub(crate) fn see(&mut self, agent: AgentId, kind: &EventKind, traces: Option<Traces>) {
         let Some(task) = self.tasks.get_mut(&agent) else {
             self.main.see(kind);
             return;
         };
         task.spending.see(kind);
+        if let Some(traces) = traces {
+            task.history.add(traces);
+        }
         let State::Live(live) = &mut task.state else {
             return;
         };
@@ -261,6 +269,8 @@ impl Task {
             answers: HashMap::new(),
             cwd: None,
             seen: None,
+            history: History::default(),
+            scores: Vec::new(),
         }
     }
 

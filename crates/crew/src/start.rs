@@ -36,6 +36,10 @@ pub struct Order {
     pub includes_results: bool,
     /// A shell command that proves the work.
     pub done_when: Option<String>,
+    /// How good it is, where somebody judged it.
+    pub score: Option<u8>,
+    /// What is said about it behind the answer.
+    pub advice: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub struct Started {
     pub place: Option<usize>,
     /// Those who must complete first.
     pub waits_for: Vec<AgentName>,
+    /// What is to be said about its order; empty, or lines behind a line break.
+    pub advice: String,
 }
 
 impl Started {
@@ -63,10 +69,11 @@ impl Started {
             ),
         };
         format!(
-            "task_id: {}\nname: {}\ntranscript: {}{place}",
+            "task_id: {}\nname: {}\ntranscript: {}{place}{}",
             self.id,
             self.name,
-            self.transcript.display()
+            self.transcript.display(),
+            self.advice
         )
     }
 }
@@ -203,14 +210,12 @@ impl Crew {
             transcript: parts.folder.transcript(id),
             place,
             waits_for,
+            advice: order.advice,
         };
         let state = State::Live(Box::new(live));
-        roster.add(Task::new(
-            &task,
-            order.kind,
-            started.transcript.clone(),
-            state,
-        ));
+        let mut entry = Task::new(&task, order.kind, started.transcript.clone(), state);
+        entry.add_score(order.score);
+        roster.add(entry);
         Ok(Reserved {
             started,
             task,

@@ -71,11 +71,38 @@ pub enum EventKind {
     Asked(Arc<Question>),
     /// The question with this number needs no answer any more.
     Settled(u64),
+    /// What a guardrail has to say about an order of this agent.
+    Advice(Box<Advice>),
     /// Word for the user that is no part of the conversation: what a hook has to say, for one.
     Notice(String),
     AgentEnded(Box<AgentEnded>),
     /// The end of a task was told to the agent above it.
     Notified(Arc<Notification>),
+}
+
+/// What is wrong with an order, or who should have got it instead.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Advice {
+    /// The setting that it is switched off by: `orders` or `continue`.
+    pub guardrail: &'static str,
+    pub rule: String,
+    /// The words that it is about; empty where something is missing.
+    pub excerpt: String,
+    /// What to do instead.
+    pub text: String,
+    /// How good the order is, of 100; none where that was not asked.
+    pub score: Option<u8>,
+    /// Whether the order was not carried out for it.
+    pub is_refusal: bool,
+}
+
+impl std::fmt::Display for Advice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.excerpt.as_str() {
+            "" => write!(f, "{}: {}", self.rule, self.text),
+            excerpt => write!(f, "{} (\"{excerpt}\"): {}", self.rule, self.text),
+        }
+    }
 }
 
 /// Who asked for a compaction.

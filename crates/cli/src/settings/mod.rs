@@ -8,6 +8,7 @@ use crate::args::SandboxMode;
 use crate::exit::Usage;
 use crate::system;
 use gaffer_agent::CompactionLimits;
+use gaffer_crew::orders::Level;
 use gaffer_model::price::Price;
 use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
@@ -56,6 +57,8 @@ pub(crate) struct Settings {
     pub(crate) auto_compact_enabled: Option<bool>,
     /// So many tokens of a model's context are used at most.
     pub(crate) auto_compact_window: Option<u64>,
+    /// How orders are looked at before they are carried out.
+    pub(crate) guardrails: GuardrailSettings,
     /// Answers questions about pages of the web; of the same provider.
     pub(crate) small_model: Option<String>,
     /// A session that was last written longer ago is removed.
@@ -70,6 +73,17 @@ pub(crate) struct Settings {
 pub(crate) struct SessionSettings {
     /// So much all sessions take together; 0 for no limit.
     pub(crate) max_size: Option<Bytes>,
+}
+
+/// By guardrail: `off`, `warn` or `enforce`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct GuardrailSettings {
+    /// The quality of orders.
+    pub(crate) orders: Level,
+    /// Whether a worker is continued or a fresh one started.
+    #[serde(rename = "continue")]
+    pub(crate) continues: Level,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -142,7 +156,7 @@ pub(crate) struct RetrySettings {
 const LEAST_WINDOW: u64 = 4_000;
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 23] = [
+pub(crate) const KEYS: [(&str, &str); 24] = [
     ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -161,6 +175,7 @@ pub(crate) const KEYS: [(&str, &str); 23] = [
     ("models", "the session's own model for all"),
     ("maxWorkers", "16"),
     ("maxDepth", "1"),
+    ("guardrails", "warn"),
     ("autoCompactEnabled", "true"),
     ("autoCompactWindow", "the model's context"),
     ("cleanupPeriodDays", "30"),
@@ -270,7 +285,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use layers::Level;
+    use layers::Level as FileLevel;
     use serde_json::json;
 
     struct World {
@@ -332,7 +347,7 @@ mod tests {
         assert_eq!(settings.permissions.deny, ["A", "B", "C"]);
         assert_eq!(
             merged.origin("permissions.deny[1]").unwrap().level,
-            Level::Project
+            FileLevel::Project
         );
         world.write(
             "etc/gaffer/managed-settings.json",

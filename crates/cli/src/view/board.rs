@@ -196,6 +196,7 @@ fn unknown(event: &Event) -> Option<Said> {
             ),
         ),
         EventKind::Notice(text) => (About::Notice, text.clone()),
+        EventKind::Advice(advice) => (About::Notice, format!("advice: {advice}")),
         _ => return None,
     };
     Some(Said {

@@ -1,7 +1,7 @@
 //! The crew as a program sees it in the stream: who was started by which call, and what came of
 //! each.
 
-use gaffer_protocol::event::{AgentEnded, AgentStarted, Denied};
+use gaffer_protocol::event::{Advice, AgentEnded, AgentStarted, Denied};
 use gaffer_protocol::{
     AgentId, CallId, End, Event, Notification, Status, Timestamp, Usage, Waiting,
 };
@@ -20,6 +20,9 @@ pub(super) struct Crew {
     turns: u32,
     tokens: u64,
     denials: Vec<Value>,
+    /// What guardrails had to say, by rule, and how much of it was a refusal.
+    advice: BTreeMap<String, u32>,
+    refusals: u32,
 }
 
 #[derive(Debug)]
@@ -111,6 +114,11 @@ impl Crew {
         }
     }
 
+    pub(super) fn advised(&mut self, advice: &Advice) {
+        *self.advice.entry(advice.rule.clone()).or_default() += 1;
+        self.refusals += u32::from(advice.is_refusal);
+    }
+
     /// Those of the session's own agent, then those of workers.
     pub(super) fn denials(&self, own: &[Denied]) -> Vec<Value> {
         let own = own.iter().map(|denied| denial(denied, None));
@@ -135,6 +143,8 @@ impl Crew {
             "turns": self.turns,
             "tool_uses": self.tool_uses,
             "total_tokens": self.tokens,
+            "advice": self.advice,
+            "advice_refused": self.refusals,
         })
     }
 }
@@ -159,6 +169,19 @@ pub(super) fn started(started: &AgentStarted) -> Value {
         "task_type": "local_agent",
         "parent_agent_id": started.parent,
         "spawn_depth": started.depth,
+    })
+}
+
+pub(super) fn advice(advice: &Advice) -> Value {
+    json!({
+        "type": "system",
+        "subtype": "advice",
+        "guardrail": advice.guardrail,
+        "rule": advice.rule,
+        "excerpt": advice.excerpt,
+        "text": advice.text,
+        "score": advice.score,
+        "refused": advice.is_refusal,
     })
 }
 

@@ -282,6 +282,10 @@ impl View for Json {
                 "subtype": "permission_settled",
                 "number": number,
             })),
+            EventKind::Advice(advice) => {
+                self.crew.advised(advice);
+                self.stream(crew::advice(advice));
+            }
             EventKind::Notice(text) => self.notice(text),
             EventKind::AgentEnded(ended) if self.crew.is_worker(event.agent) => {
                 self.crew.ended(event.agent, ended);

@@ -182,7 +182,7 @@ async fn wait(crew: &Crew, started: &Started, mut waited: Waited) -> Output {
         () = tokio::time::sleep(PATIENCE) => crew.move_to_background(started.id, waited),
     };
     match report {
-        Some(report) => reported(&report),
+        Some(report) => reported(&report, &started.advice),
         None => Output::text(format!(
             "It takes longer than {} s and goes on in the background. {}",
             PATIENCE.as_secs(),
@@ -240,7 +240,7 @@ impl Starter {
         let name = wanted.name.filter(|name| !name.trim().is_empty());
         let name = name.map(|name| AgentName::parse(name.trim()));
         let name = name.transpose().map_err(|error| error.to_string())?;
-        Ok(Order {
+        let mut order = Order {
             description,
             prompt: wanted.prompt,
             kind: self.kind(&wanted.kind)?,
@@ -252,7 +252,13 @@ impl Starter {
             depends_on: wanted.depends_on,
             includes_results: wanted.includes_results,
             done_when,
-        })
+            score: None,
+            advice: String::new(),
+        };
+        let passed = self.crew.judge_order(&order)?;
+        order.score = passed.score;
+        order.advice = passed.text();
+        Ok(order)
     }
 
     fn kind(&self, name: &str) -> Result<Arc<AgentType>, String> {
@@ -267,7 +273,7 @@ fn refused(why: &str) -> Output {
 }
 
 /// The end of a worker that was waited for.
-fn reported(report: &Report) -> Output {
+fn reported(report: &Report, advice: &str) -> Output {
     let continues = match report.is_open {
         true => format!(
             "\n[{}, {}: SendMessage continues it]",
@@ -275,6 +281,7 @@ fn reported(report: &Report) -> Output {
         ),
         false => String::new(),
     };
+    let continues = format!("{continues}{advice}");
     let output = match (&report.end, report.result.trim()) {
         (End::Done, text) => Output::text(format!("{text}{continues}")),
         (end, "") => Output::error(format!(

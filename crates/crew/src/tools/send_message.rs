@@ -60,12 +60,19 @@ impl Run for SendMessage {
                 );
             }
         };
+        let passed = match self.crew.judge_message(self.caller, &input.to, &text) {
+            Ok(passed) => passed,
+            Err(why) => return Output::error(format!("Nothing was sent: {why}.")),
+        };
         let from = Sender::Agent(self.caller);
-        let call = (!call.is_empty()).then(|| (self.caller, call.clone()));
+        let call = (!call.is_empty()).then(|| (self.caller, call.clone(), passed.text()));
         match self.crew.send_by(from, &input.to, &text, call).await {
             Ok(receipts) => {
                 let lines: Vec<String> = receipts.iter().map(ToString::to_string).collect();
-                Output::text(lines.join("\n"))
+                for receipt in &receipts {
+                    self.crew.keep_score(receipt.to, passed.score);
+                }
+                Output::text(lines.join("\n") + &passed.text())
             }
             Err(why) => Output::error(format!("Nothing was sent: {why}.")),
         }
