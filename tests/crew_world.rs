@@ -184,11 +184,11 @@ impl Outfitter for Camp {
         Ok(surroundings(&self.folder))
     }
 
-    fn folder(&self, _: AgentId) -> PathBuf {
+    fn folder(&self, _: &Hand<'_>) -> PathBuf {
         self.folder.clone()
     }
 
-    fn opening(&self, _: &AgentType) -> Vec<Block> {
+    fn opening(&self, _: &Hand<'_>) -> Vec<Block> {
         vec![Block::from(Origin::Context, "You are here.")]
     }
 }
@@ -350,6 +350,7 @@ impl World {
             name: Some(AgentName::parse(name).unwrap()),
             model: None,
             max_turns: None,
+            isolated: false,
             parent,
             call: None,
             depends_on: Vec::new(),

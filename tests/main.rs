@@ -73,3 +73,6 @@ mod show;
 #[cfg(feature = "coordinator")]
 mod soak;
 mod wires;
+mod worktree_kept;
+#[cfg(feature = "coordinator")]
+mod worktrees;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const BUBBLEWRAP: &str = "/usr/bin/bwrap";
 
-fn all_means() -> [Means; 2] {
+pub(crate) fn all_means() -> [Means; 2] {
     assert!(
         Path::new(BUBBLEWRAP).exists(),
         "bubblewrap is missing: `cargo xtask test` installs it"

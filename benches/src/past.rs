@@ -173,6 +173,7 @@ pub(crate) fn task(number: u32, main: AgentId) -> anyhow::Result<Task> {
         depends_on: Vec::new(),
         includes_results: false,
         done_when: None,
+        isolated: false,
     })
 }
 

@@ -172,6 +172,66 @@ pub(crate) enum Command {
     /// Work with the files that scripted models play.
     #[command(subcommand)]
     Script(ScriptCommand),
+    /// See, merge and remove the worktrees that workers left.
+    #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
+    Worktree(WorktreeCommand),
+}
+
+const WORKTREE_EXAMPLES: &str = "\
+Examples:
+  gaffer worktree list                     what workers left, and where
+  gaffer worktree diff agent-3f2b          all that a worker changed
+  gaffer worktree merge agent-3f2b         bring its commits into your branch
+  gaffer worktree remove agent-3f2b        remove it, if nothing would be lost
+  gaffer worktree remove agent-3f2b --ignored
+                                           the same with its build output
+
+A worktree is named by its worker's id or a beginning of it, or by its branch. Nothing is forced:
+what could be lost is said, and stays.
+
+Exit codes: 0 done, 1 refused or failed, 2 usage.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorktreeCommand {
+    /// Show the worktrees of this repository: what they were for, and what is in them.
+    List(RepositoryArgs),
+    /// Print all that differs from where a worktree began: commits, changes and new files.
+    Diff(WorktreeArgs),
+    /// Merge a worktree's branch into the branch that is checked out here. A conflict changes
+    /// nothing.
+    Merge(WorktreeArgs),
+    /// Remove a worktree, and its branch if another one has all of it. Refuses, with the reason,
+    /// where work would be lost.
+    Remove {
+        #[command(flatten)]
+        which: WorktreeArgs,
+
+        /// Files that git ignores, such as build output, may go.
+        #[arg(long)]
+        ignored: bool,
+
+        /// Remove the files and leave the branch, whose commits need not be anywhere else then.
+        #[arg(long)]
+        keep_branch: bool,
+    },
+    /// Forget worktrees whose folders are gone.
+    Prune(RepositoryArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RepositoryArgs {
+    /// A folder in the repository. Default: the current one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorktreeArgs {
+    /// The worker's id, a beginning that is its alone, or the branch.
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) repository: RepositoryArgs,
 }
 
 #[derive(Debug, clap::Args)]

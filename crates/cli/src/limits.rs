@@ -12,6 +12,7 @@ use gaffer_tools::{Context, Floor, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, unmade};
 use gaffer_workspace::scratchpad::Scratchpad;
+use gaffer_workspace::worktree::Worktree;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub(crate) struct Occupant<'a> {
     pub(crate) pad: &'a Scratchpad,
     /// What a worker's type asks for; none for the session's own agent.
     pub(crate) role: Option<Role>,
+    /// The worktree that it works in, apart from the user's checkout.
+    pub(crate) worktree: Option<&'a Worktree>,
 }
 
 impl Limits {
@@ -131,13 +134,11 @@ impl Limits {
                 .with_context(|| format!("cannot create {}", path.display()))?;
         }
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let mut roots: Vec<(&Path, Access)> = vec![(cwd, Access::Write)];
+        let root = who.worktree.map_or(*cwd, |tree| &tree.path);
+        let add_dirs = apart(&self.add_dirs, who.worktree);
+        let mut roots: Vec<(&Path, Access)> = vec![(root, Access::Write)];
         roots.extend(who.writable.iter().map(|folder| (*folder, Access::Write)));
-        roots.extend(
-            self.add_dirs
-                .iter()
-                .map(|dir| (dir.as_path(), Access::Write)),
-        );
+        roots.extend(add_dirs.iter().map(|dir| (dir.as_path(), Access::Write)));
         roots.extend([
             (temp.as_path(), Access::Write),
             (spill.as_path(), Access::Read),
@@ -147,6 +148,11 @@ impl Limits {
         context.floor = self.floor.clone();
         context.excludes = system::excludes();
         context.hidden = HIDDEN.map(str::to_owned).into();
+        if who.worktree.is_some() {
+            // They would lead its git to whatever gaffer was started from.
+            let git = gaffer_workspace::worktree::HIDDEN.map(str::to_owned);
+            context.hidden = context.hidden.iter().cloned().chain(git).collect();
+        }
         if let Some(policy) = &self.policy {
             let mut policy = match &who.role {
                 Some(role) => Arc::new(policy.clone()).child(role.clone()),
@@ -160,7 +166,7 @@ impl Limits {
             context.guard = Some(Guard::new(Arc::new(policy)));
         }
         if let Some(level) = &self.level {
-            let mut binding = self.binding(level, cwd, &temp);
+            let mut binding = self.binding(level, who, &temp);
             let own = who.writable.iter().map(|folder| folder.to_path_buf());
             binding.write.extend(own);
             context.sandbox = Some(Sandbox {
@@ -173,15 +179,20 @@ impl Limits {
     }
 
     /// What an agent's commands may do.
-    fn binding(&self, level: &Level, cwd: &Path, temp: &Path) -> Binding {
+    fn binding(&self, level: &Level, who: &Occupant<'_>, temp: &Path) -> Binding {
+        let cwd = who.cwd;
         let lifted: Vec<PathBuf> = self.allow_write.iter().map(|path| cwd.join(path)).collect();
-        let mut folders = vec![cwd.to_owned()];
-        folders.extend(self.add_dirs.iter().cloned());
+        let lifted = apart(&lifted, who.worktree);
+        let mut folders = vec![who.worktree.map_or(cwd, |tree| &tree.path).to_owned()];
+        folders.extend(apart(&self.add_dirs, who.worktree));
         let mut write = folders.clone();
         write.push(temp.to_owned());
         write.extend(lifted.iter().cloned());
-        // In the user's own checkout an agent may commit.
-        write.extend(git_paths(cwd, OsStr::new("refs")));
+        match who.worktree {
+            Some(tree) => write.extend(tree.writable()),
+            // In the user's own checkout an agent may commit.
+            None => write.extend(git_paths(cwd, OsStr::new("refs"))),
+        }
         let means = level.means().cloned();
         let (kept, unmade) = match means {
             Some(_) => (kept(&folders, &write, &lifted), unmade(&folders, &lifted)),
@@ -195,6 +206,13 @@ impl Limits {
             unmade,
         }
     }
+}
+
+/// What of these folders a worker may write that works apart: none through which it could reach
+/// the user's checkout.
+fn apart(folders: &[PathBuf], worktree: Option<&Worktree>) -> Vec<PathBuf> {
+    let is_apart = |folder: &&PathBuf| worktree.is_none_or(|tree| !tree.is_threatened_by(folder));
+    folders.iter().filter(is_apart).cloned().collect()
 }
 
 /// The sandbox that commands get. `auto` takes what there is and says what is missing; `require`

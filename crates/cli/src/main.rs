@@ -32,6 +32,8 @@ mod small;
 mod system;
 mod view;
 mod workshop;
+mod worktree;
+mod yard;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -83,6 +85,7 @@ fn dispatch(mut args: Args) -> anyhow::Result<Exit> {
         Some(Command::Sessions(args)) => sessions::sessions(args),
         Some(Command::Export(args)) => export::export(&args),
         Some(Command::Script(command)) => script::script(&command),
+        Some(Command::Worktree(command)) => worktree::worktree(&command),
         None if args.print.is_some() => headless::headless(args),
         None => Err(Usage::new(
             "there is no terminal interface yet: give a prompt with `gaffer -p \"…\"`, or try `gaffer demo`",

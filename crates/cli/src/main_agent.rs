@@ -194,6 +194,7 @@ fn part(workshop: &Workshop, crew: &Crew, id: AgentId, mode: Mode) -> anyhow::Re
         folder: &workshop.folder,
         pad: &workshop.pad,
         role: None,
+        worktree: None,
     };
     let pad = (
         "scratchpad, shared with the crew",

@@ -12,11 +12,12 @@ use crate::model::Chosen;
 use crate::models::Models;
 use crate::opening::{Opened, open, take_up};
 use crate::resume::Old;
-use crate::settings::Settings;
+use crate::settings::{BaseRef, Settings};
 use crate::signals::Signals;
 use crate::system::{self, SystemClock, SystemEntropy};
 use crate::view::View;
 use crate::workshop::Workshop;
+use crate::yard::Yard;
 use anyhow::Context as _;
 use gaffer_agent::{Agent, AgentTypes, Documents, Outcome, Places, inbox};
 use gaffer_crew::{Crew, CrewLimits, CrewParts};
@@ -26,6 +27,7 @@ use gaffer_store::{Home, session::slug};
 use gaffer_tools::hook::{Moment, Source};
 use gaffer_tools::{Context, Guard};
 use gaffer_workspace::scratchpad::{Caps, Place, Scratchpad};
+use gaffer_workspace::worktree::Base;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -244,7 +246,12 @@ fn workshop(
     for problem in types.problems.iter().chain(&documents.problems) {
         system::say(&format!("gaffer: {problem}"));
     }
+    let base = match job.settings.worktree.base_ref {
+        BaseRef::Head => Base::Head,
+        BaseRef::Fresh => Base::DefaultBranch,
+    };
     Ok(Workshop {
+        yard: Yard::new(&job.cwd, base),
         session: job.session,
         folder: opened.folder.clone(),
         limits: job.limits,

@@ -3,15 +3,18 @@
 use crate::gear::Gear;
 use crate::limits::{Limits, Occupant};
 use crate::models::Models;
+use crate::yard::{self, Yard};
+use futures_util::future::BoxFuture;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_agent::{Documents, Memory, Places, Surroundings};
 use gaffer_crew::{Hand, Outfit, Outfitter};
-use gaffer_protocol::{AgentId, Block, Clock, EventSink, Origin, SessionId};
+use gaffer_protocol::{AgentId, Block, Clock, EventSink, Origin, SessionId, notification};
 use gaffer_store::SessionFolder;
 use gaffer_tools::hook::{self, AgentHooks};
 use gaffer_tools::permission::Role;
 use gaffer_tools::{Context, ToolSet};
 use gaffer_workspace::scratchpad::Scratchpad;
+use gaffer_workspace::worktree::{New, Worktree};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +39,7 @@ pub(crate) struct Workshop {
     pub(crate) clock: Arc<dyn Clock>,
     /// By type and model: the same bytes for all workers of a type.
     pub(crate) outfits: Mutex<HashMap<(String, Option<String>), Outfit>>,
+    pub(crate) yard: Yard,
 }
 
 impl Workshop {
@@ -54,6 +58,12 @@ impl Workshop {
             self.models.chosen.kind.as_str().to_owned(),
             kind.hash(),
         ))
+    }
+
+    /// The worktree of a worker that works apart.
+    fn worktree(&self, hand: &Hand<'_>) -> Option<Worktree> {
+        let find = || Worktree::find(&self.folder.worktrees(), &hand.id.to_string());
+        hand.isolated.then(find).flatten()
     }
 
     fn memory(&self, kind: &AgentType) -> Option<Memory> {
@@ -104,12 +114,18 @@ impl Outfitter for Workshop {
             allow: memory.as_ref().and_then(Memory::rule).into_iter().collect(),
             ..Role::default()
         };
+        let worktree = self.worktree(hand);
+        if hand.isolated && worktree.is_none() {
+            return Err("its worktree is gone".to_owned());
+        }
+        let folder = worktree.as_ref().map(Worktree::folder);
         let mut context = self
             .limits
             .workplace(&Occupant {
                 id: hand.id,
                 name: hand.name,
-                cwd: &self.cwd,
+                cwd: folder.as_deref().unwrap_or(&self.cwd),
+                worktree: worktree.as_ref(),
                 readable: self.gear.readable().collect(),
                 writable: own.iter().map(PathBuf::as_path).collect(),
                 folder: &self.folder,
@@ -123,22 +139,30 @@ impl Outfitter for Workshop {
             policy.effective_mode().as_str()
         });
         context.hooks = self.hooks(hand, mode);
-        if let Some(cwd) = hand.cwd.filter(|cwd| cwd.is_dir()) {
+        // In a copy of a session it gets another worktree than the one that it was in.
+        let is_in = |cwd: &Path| worktree.as_ref().is_none_or(|it| cwd.starts_with(&it.path));
+        if let Some(cwd) = hand.cwd.filter(|cwd| cwd.is_dir() && is_in(cwd)) {
             context.cwd.set(cwd.to_owned());
         }
         Ok(context)
     }
 
-    fn folder(&self, _: AgentId) -> PathBuf {
-        self.cwd.clone()
+    fn folder(&self, hand: &Hand<'_>) -> PathBuf {
+        let worktree = self.worktree(hand);
+        worktree.map_or_else(|| self.cwd.clone(), |it| it.folder())
     }
 
-    fn opening(&self, kind: &AgentType) -> Vec<Block> {
+    fn opening(&self, hand: &Hand<'_>) -> Vec<Block> {
+        let kind = hand.kind;
         let pad = self.pad.path().display().to_string();
+        let worktree = self.worktree(hand);
+        let folder = worktree.as_ref().map(Worktree::folder);
+        let cwd = folder.as_deref().unwrap_or(&self.cwd);
         let mut blocks = vec![
-            surroundings(&self.cwd, &*self.clock)
+            surroundings(cwd, &*self.clock)
                 .block_with(&[("scratchpad, shared with the crew", &pad)]),
         ];
+        blocks.extend(worktree.as_ref().map(yard::told));
         if let Some(memory) = self.memory(kind) {
             match memory.block() {
                 Ok(block) => blocks.push(block),
@@ -152,6 +176,32 @@ impl Outfitter for Workshop {
             blocks.extend(self.gear.skill(skill, self.session.as_str()));
         }
         blocks
+    }
+
+    fn has_worktrees(&self) -> bool {
+        self.yard.is_there()
+    }
+
+    fn isolate<'a>(&'a self, hand: &'a Hand<'_>) -> BoxFuture<'a, Result<(), String>> {
+        let place = self.folder.worktrees();
+        let session = self.session.as_str();
+        Box::pin(async move {
+            let name = hand.id.to_string();
+            self.yard
+                .enter(&New {
+                    place: &place,
+                    session,
+                    name: &name,
+                    task: hand.description,
+                    now: self.clock.now(),
+                })
+                .await
+        })
+    }
+
+    fn release(&self, id: AgentId) -> BoxFuture<'_, Option<notification::Worktree>> {
+        let tree = Worktree::find(&self.folder.worktrees(), &id.to_string());
+        Box::pin(async move { self.yard.leave(&tree?).await })
     }
 }
 

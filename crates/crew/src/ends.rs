@@ -155,6 +155,7 @@ impl Crew {
             changed_files: ended.changed_files,
             denials: ended.denials.iter().map(ToString::to_string).collect(),
             left_running: ended.left_running,
+            worktree: ended.worktree,
             unread: unread_count,
             letter: None,
             holds: Vec::new(),

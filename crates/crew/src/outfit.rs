@@ -1,7 +1,9 @@
 //! What workers are made of. The binary knows where it comes from; the crew only puts it together.
 
+use futures_util::future::BoxFuture;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_model::{Conversation, Model, Prefix, Who};
+use gaffer_protocol::notification::Worktree;
 use gaffer_protocol::{AgentId, AgentName, Block};
 use gaffer_tools::{Context, Tool, ToolSet};
 use std::fmt;
@@ -19,10 +21,25 @@ pub trait Outfitter: Send + Sync + fmt::Debug {
     fn place(&self, hand: &Hand<'_>) -> Result<Context, String>;
 
     /// The folder that a worker works in, wherever it has gone since.
-    fn folder(&self, id: AgentId) -> PathBuf;
+    fn folder(&self, hand: &Hand<'_>) -> PathBuf;
 
     /// What a new worker is told before its task: where it is, what it remembers.
-    fn opening(&self, kind: &AgentType) -> Vec<Block>;
+    fn opening(&self, hand: &Hand<'_>) -> Vec<Block>;
+
+    /// Whether workers can have worktrees of their own here.
+    fn has_worktrees(&self) -> bool {
+        false
+    }
+
+    /// Makes the worktree of a worker that is to have one, or finds it again. Its place is there.
+    fn isolate<'a>(&'a self, _: &'a Hand<'_>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err("there are no worktrees here".to_owned()) })
+    }
+
+    /// The end of a worker's time in its worktree. It is named if it is still there.
+    fn release(&self, _: AgentId) -> BoxFuture<'_, Option<Worktree>> {
+        Box::pin(async { None })
+    }
 }
 
 /// A worker that is to get its place.
@@ -31,6 +48,10 @@ pub struct Hand<'a> {
     pub id: AgentId,
     pub name: &'a AgentName,
     pub kind: &'a AgentType,
+    /// What its task is, in a few words.
+    pub description: &'a str,
+    /// It works in a worktree of its own.
+    pub isolated: bool,
     pub transcript: &'a Path,
     pub cwd: Option<&'a Path>,
     /// The way into its inbox, for what comes from its surroundings.

@@ -1,6 +1,6 @@
 //! What is told of a task's end, and how much of it.
 
-use gaffer_protocol::notification::Spent;
+use gaffer_protocol::notification::{Spent, Worktree};
 use gaffer_protocol::{AgentId, AgentName, End, MailId, Notification, Status};
 use std::path::Path;
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub struct Report {
     pub denials: Vec<String>,
     /// Commands that still ran at the end, and were ended.
     pub left_running: Vec<String>,
+    /// The worktree that its work is in.
+    pub worktree: Option<Worktree>,
     /// Messages that it has not read; it will when it is continued.
     pub unread: usize,
     /// Tasks that wait for this one to complete, if it has not.
@@ -72,7 +74,7 @@ impl Report {
             }),
             reason: (!is_done).then(|| self.end.reason().to_owned()),
             output_file: is_cut.then(|| file.display().to_string()),
-            worktree: None,
+            worktree: self.worktree.clone(),
             changed_files: match is_done {
                 true => Vec::new(),
                 false => self.changed_files.clone(),

@@ -7,6 +7,7 @@ use crate::notes::Notes;
 use crate::report::Report;
 use crate::roster::{Spending, State, Task};
 use gaffer_agent::agent_type::AgentType;
+use gaffer_protocol::notification::Worktree;
 use gaffer_protocol::{AgentId, Block, CallId, End, MailId, Message, Notification, Origin, Status};
 use gaffer_store::book::{self, BookError, Change, Contents, Entered, Letter, Step};
 use gaffer_store::{Fold, Start};
@@ -82,7 +83,12 @@ impl Crew {
         for it in &found {
             changes.extend(it.changes());
             if let Was::Done(_) = it.was {
-                let letter = self.untold(it);
+                // It may not have come to leave its worktree either.
+                let worktree = match it.task.isolated {
+                    true => self.0.parts.outfitter.release(it.task.id).await,
+                    false => None,
+                };
+                let letter = self.untold(it, worktree);
                 changes.push(Change::Send(letter.clone()));
                 post.news.push(letter.block);
             }
@@ -157,7 +163,7 @@ impl Crew {
     }
 
     /// The letter about an end that nobody was told of.
-    fn untold(&self, it: &Found) -> Letter {
+    fn untold(&self, it: &Found, worktree: Option<Worktree>) -> Letter {
         let parts = &self.0.parts;
         let end = it.was.end().unwrap_or(End::Interrupted);
         let report = Report {
@@ -173,6 +179,7 @@ impl Crew {
             changed_files: it.changed_files.clone(),
             denials: Vec::new(),
             left_running: Vec::new(),
+            worktree,
             unread: 0,
             letter: None,
             holds: Vec::new(),
@@ -341,6 +348,7 @@ impl Found {
             depends_on: Vec::new(),
             includes_results: false,
             done_when: None,
+            isolated: false,
         };
         Self {
             was: Was::Lost(fold.end.clone()),

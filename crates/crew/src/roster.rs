@@ -38,6 +38,7 @@ pub(crate) struct Task {
     pub(crate) depth: u32,
     pub(crate) model: Option<String>,
     pub(crate) max_turns: Option<u32>,
+    pub(crate) isolated: bool,
     pub(crate) transcript: PathBuf,
     /// The tasks that must have completed before it begins.
     pub(crate) depends_on: Vec<AgentId>,
@@ -258,6 +259,7 @@ impl Task {
             depth: task.depth,
             model: task.model.clone(),
             max_turns: task.max_turns,
+            isolated: task.isolated,
             transcript,
             depends_on: task.depends_on.clone(),
             includes_results: task.includes_results,

@@ -28,6 +28,8 @@ pub struct Order {
     pub name: Option<AgentName>,
     pub model: Option<String>,
     pub max_turns: Option<u32>,
+    /// It gets a worktree of its own.
+    pub isolated: bool,
     pub parent: AgentId,
     pub call: Option<CallId>,
     /// Tasks, by their ids or names, that must have completed before it begins.
@@ -173,6 +175,7 @@ impl Crew {
         if depth > parts.limits.depth {
             return Err(Refused::TooDeep(parts.limits.depth));
         }
+        let is_apart = roster.get(order.parent).is_some_and(|task| task.isolated);
         let name = match order.name {
             Some(name) if roster.has_name(&name) => return Err(Refused::NameTaken(name)),
             Some(name) => name,
@@ -203,6 +206,8 @@ impl Crew {
             depends_on,
             includes_results: order.includes_results,
             done_when: order.done_when,
+            // Whoever works apart reaches the user's checkout by no worker of its own either.
+            isolated: order.isolated || is_apart,
         };
         let started = Started {
             id,

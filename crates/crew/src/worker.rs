@@ -9,6 +9,7 @@ use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
 use gaffer_model::Conversation;
 use gaffer_protocol::event::Denied;
+use gaffer_protocol::notification::Worktree;
 use gaffer_protocol::{
     AgentId, AgentName, Block, End, EventKind, MailId, Origin, StopReason, Waiting,
 };
@@ -56,6 +57,8 @@ pub(crate) struct Ended {
     pub(crate) changed_files: Vec<String>,
     pub(crate) denials: Vec<Denied>,
     pub(crate) left_running: Vec<String>,
+    /// Its worktree, if it had one and that is still there.
+    pub(crate) worktree: Option<Worktree>,
     /// What it was sent and has not read.
     pub(crate) unread: Vec<Block>,
     /// The letters that it has read.
@@ -76,6 +79,7 @@ impl Ended {
             changed_files: Vec::new(),
             denials: Vec::new(),
             left_running: Vec::new(),
+            worktree: None,
             unread: Vec::new(),
             heard: Vec::new(),
             record: None,
@@ -90,6 +94,14 @@ impl Ended {
             unread,
             ..Self::without_a_word(end)
         }
+    }
+
+    /// The worker leaves its worktree, if it had one.
+    async fn out_of(mut self, crew: &Crew, id: AgentId, known: &Known) -> Self {
+        if known.isolated {
+            self.worktree = crew.parts().outfitter.release(id).await;
+        }
+        self
     }
 
     pub(crate) fn crashed() -> Self {
@@ -108,6 +120,7 @@ struct Known {
     model: Option<String>,
     max_turns: Option<u32>,
     done_when: Option<String>,
+    isolated: bool,
     transcript: PathBuf,
     cwd: Option<PathBuf>,
     seen: Option<Seen>,
@@ -156,7 +169,10 @@ pub(crate) async fn attend(
     crew.show_queue();
     let made = match prepare(crew, id, &known, &run).await {
         Ok(made) => made,
-        Err(why) => return Ended::before_it_began(End::Crashed(why), run, inbox),
+        Err(why) => {
+            let ended = Ended::before_it_began(End::Crashed(why), run, inbox);
+            return ended.out_of(crew, id, &known).await;
+        }
     };
     let context = made.context.clone();
     for block in made.opening.iter().cloned().chain(run.into_blocks()) {
@@ -165,7 +181,9 @@ pub(crate) async fn attend(
     let proving = Proving::of(known.done_when.clone(), made.folder.clone());
     let mut agent = made.agent(crew, id, &known, inbox);
     let end = work(crew, id, &mut agent, (&known, &context, proving)).await;
-    leave(&mut agent, &context, end).await
+    let ended = leave(&mut agent, &context, end).await;
+    // Nothing of it runs any more that could write there.
+    ended.out_of(crew, id, &known).await
 }
 
 fn known(crew: &Crew, id: AgentId) -> Option<Known> {
@@ -181,6 +199,7 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
         model: task.model.clone(),
         max_turns: task.max_turns,
         done_when: task.done_when.clone(),
+        isolated: task.isolated,
         transcript: task.transcript.clone(),
         cwd: task.cwd.clone(),
         seen: task.seen.clone(),
@@ -221,18 +240,24 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
         // It may start workers of its own, and wait for them as its own starter does.
         outfit = outfit.with(tools(crew, id, Manner::Normal));
     }
-    let mut context = outfitter.place(&Hand {
+    let hand = Hand {
         id,
         name: &known.name,
         kind: &known.kind,
+        description: &known.description,
+        isolated: known.isolated,
         transcript: &known.transcript,
         cwd: known.cwd.as_deref(),
         inbox: &known.inbox,
-    })?;
+    };
+    if known.isolated {
+        outfitter.isolate(&hand).await?;
+    }
+    let mut context = outfitter.place(&hand)?;
     if let Some(seen) = &known.seen {
         context.seen = seen.clone();
     }
-    let folder = parts.outfitter.folder(id);
+    let folder = parts.outfitter.folder(&hand);
     let mut conversation = outfit.open(id, &known.name, &known.kind);
     let path = known.transcript.clone();
     let (mut transcript, fold) = match run {
@@ -255,7 +280,7 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
     }
     // One of which only the first record is lost has been told.
     if fold.start.is_none() && fold.messages.is_empty() {
-        opening.extend(outfitter.opening(&known.kind));
+        opening.extend(outfitter.opening(&hand));
         opening.extend(greeting(id, known, &context).await);
         opening.extend(crew.results_for(id).await);
     }
@@ -407,6 +432,7 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
         changed_files: context.changed.files(),
         denials: denials(context),
         left_running,
+        worktree: None,
         unread,
         heard,
         record: agent.transcript().file().ok(),

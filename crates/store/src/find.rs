@@ -64,7 +64,8 @@ impl Home {
         Err(NotFound::Unknown(newest(near)))
     }
 
-    pub(crate) fn all_sessions(&self) -> Vec<Found> {
+    /// The sessions of all folders.
+    pub fn all_sessions(&self) -> Vec<Found> {
         let projects = folders(&self.projects());
         projects.iter().flat_map(|path| sessions(path)).collect()
     }

@@ -106,6 +106,11 @@ impl SessionFolder {
         self.path.join("results")
     }
 
+    /// Where workers have worktrees of their own.
+    pub fn worktrees(&self) -> PathBuf {
+        self.path.join("worktrees")
+    }
+
     /// The whole result of one run of an agent.
     pub fn result(&self, agent: AgentId, run: u32) -> PathBuf {
         self.results().join(format!("{agent}-{run}.md"))

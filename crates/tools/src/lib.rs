@@ -39,4 +39,4 @@ pub use context::{Changed, Context, Cwd, Sandbox, Seen, Shell, State};
 pub use gaffer_workspace::floor::{Floor, Low};
 pub use guard::Guard;
 pub use set::ToolSet;
-pub use tool::{Access, Output, Run, Tool, erase, erase_as};
+pub use tool::{Access, Output, Run, Tool, erase, erase_as, erase_without};

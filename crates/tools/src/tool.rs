@@ -112,6 +112,19 @@ pub fn erase_as<T: Run + 'static>(tool: T, description: String) -> Arc<dyn Tool>
     with_spec(tool, description, split(schema).1)
 }
 
+/// The same without members of the input that mean nothing here.
+pub fn erase_without<T: Run + 'static>(
+    tool: T,
+    description: String,
+    without: &[&str],
+) -> Arc<dyn Tool> {
+    let mut schema = schemars::schema_for!(T::Input).to_value();
+    if let Some(members) = schema["properties"].as_object_mut() {
+        members.retain(|name, _| !without.contains(&name.as_str()));
+    }
+    with_spec(tool, description, split(schema).1)
+}
+
 fn with_spec<T: Run + 'static>(tool: T, description: String, schema: Json) -> Arc<dyn Tool> {
     Arc::new(Erased {
         spec: ToolSpec {

@@ -1,5 +1,5 @@
 //! Where agents work: the paths that they may open, the processes that they start,
-//! the scratchpad that they share, and the space that is left free.
+//! the scratchpad that they share, worktrees of their own, and the space that is left free.
 
 pub mod fence;
 pub mod floor;
@@ -10,3 +10,4 @@ pub mod process;
 pub mod sandbox;
 pub mod scratchpad;
 pub mod warden;
+pub mod worktree;

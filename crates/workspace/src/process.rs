@@ -104,6 +104,12 @@ impl Output {
         self.total == (self.head.len() + self.tail.len()) as u64
     }
 
+    /// The bytes as they came, unless something had to be left out.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        let all = self.head.iter().chain(&self.tail);
+        self.is_whole().then(|| all.copied().collect())
+    }
+
     /// The text, with a word about what is missing.
     pub fn text(&self) -> String {
         let kept = (self.head.len() + self.tail.len()) as u64;

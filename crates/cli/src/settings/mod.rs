@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) prices: BTreeMap<String, Price>,
     pub(crate) retry: RetrySettings,
     pub(crate) sandbox: SandboxSettings,
+    pub(crate) worktree: WorktreeSettings,
     pub(crate) permissions: PermissionSettings,
     /// By event; see docs.
     pub(crate) hooks: serde_json::Map<String, serde_json::Value>,
@@ -127,6 +128,23 @@ pub(crate) struct SandboxSettings {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WorktreeSettings {
+    pub(crate) base_ref: BaseRef,
+}
+
+/// What the worktree of a worker begins from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum BaseRef {
+    /// The commit that the user's checkout is at.
+    #[default]
+    Head,
+    /// The default branch.
+    Fresh,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(crate) struct ProviderSettings {
     pub(crate) base_url: Option<String>,
@@ -156,7 +174,7 @@ pub(crate) struct RetrySettings {
 const LEAST_WINDOW: u64 = 4_000;
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 24] = [
+pub(crate) const KEYS: [(&str, &str); 25] = [
     ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -166,6 +184,7 @@ pub(crate) const KEYS: [(&str, &str); 24] = [
     ("prices", "the built-in table"),
     ("retry", "{}"),
     ("sandbox", "{}"),
+    ("worktree", "{}"),
     ("permissions", "{}"),
     ("hooks", "{}"),
     ("disableAllHooks", "false"),

@@ -45,6 +45,9 @@ pub struct CoordinatorAgentInput {
     /// A shell command that proves the work. It is run when the worker says that it is done; if it
     /// fails, the worker goes on with what it printed.
     pub done_when: Option<String>,
+    /// `worktree`: it works on a branch and in a checkout of its own, beside the user's. Its end
+    /// names both, if it left anything there.
+    pub isolation: Option<Isolation>,
     /// Which model workers use is the user's choice: it is taken and not looked at.
     #[schemars(skip)]
     pub model: Option<String>,
@@ -75,6 +78,17 @@ pub struct NormalAgentInput {
     /// A shell command that proves the work. It is run when the worker says that it is done; if it
     /// fails, the worker goes on with what it printed.
     pub done_when: Option<String>,
+    /// `worktree`: it works on a branch and in a checkout of its own, beside the user's. Its end
+    /// names both, if it left anything there.
+    pub isolation: Option<Isolation>,
+}
+
+/// Where a worker works apart from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Isolation {
+    Worktree,
 }
 
 /// What both forms have in common.
@@ -115,6 +129,7 @@ impl Run for CoordinatorAgent {
                 depends_on: input.depends_on.unwrap_or_default(),
                 includes_results: input.include_results.unwrap_or(false),
                 done_when: input.done_when,
+                isolation: input.isolation,
             },
         );
         let order = match order {
@@ -151,6 +166,7 @@ impl Run for NormalAgent {
                 depends_on: input.depends_on.unwrap_or_default(),
                 includes_results: input.include_results.unwrap_or(false),
                 done_when: input.done_when,
+                isolation: input.isolation,
             },
         );
         let order = match order {
@@ -203,6 +219,7 @@ struct Wanted {
     depends_on: Vec<String>,
     includes_results: bool,
     done_when: Option<String>,
+    isolation: Option<Isolation>,
 }
 
 impl Starter {
@@ -240,10 +257,17 @@ impl Starter {
         let name = wanted.name.filter(|name| !name.trim().is_empty());
         let name = name.map(|name| AgentName::parse(name.trim()));
         let name = name.transpose().map_err(|error| error.to_string())?;
+        let kind = self.kind(&wanted.kind)?;
+        let isolated = kind.isolated || wanted.isolation.is_some();
+        if isolated && !self.crew.parts().outfitter.has_worktrees() {
+            let why = "a worktree of its own needs a git repository, and this project is in none";
+            return Err(why.to_owned());
+        }
         let mut order = Order {
             description,
             prompt: wanted.prompt,
-            kind: self.kind(&wanted.kind)?,
+            kind,
+            isolated,
             name,
             model: wanted.model,
             max_turns: wanted.max_turns,
@@ -281,7 +305,10 @@ fn reported(report: &Report, advice: &str) -> Output {
         ),
         false => String::new(),
     };
-    let continues = format!("{continues}{advice}");
+    let worktree = report.worktree.as_ref().map_or_else(String::new, |it| {
+        format!("\n[its work is in {}, branch {}]", it.path, it.branch)
+    });
+    let continues = format!("{worktree}{continues}{advice}");
     let output = match (&report.end, report.result.trim()) {
         (End::Done, text) => Output::text(format!("{text}{continues}")),
         (end, "") => Output::error(format!(

@@ -6,7 +6,7 @@ pub mod task_stop;
 
 use crate::crew::Crew;
 use gaffer_protocol::AgentId;
-use gaffer_tools::{Tool, erase, erase_as};
+use gaffer_tools::{Tool, erase, erase_without};
 use std::sync::Arc;
 
 /// Whether its workers may be waited for.
@@ -26,16 +26,26 @@ pub fn tools(crew: &Crew, caller: AgentId, manner: Manner) -> Vec<Arc<dyn Tool>>
         crew: crew.clone(),
         caller,
     };
+    // Where there can be no worktrees, nobody is tempted to ask for one.
+    let without: &[&str] = match crew.parts().outfitter.has_worktrees() {
+        true => &[],
+        false => &["isolation"],
+    };
     let described = |about: &str| format!("{}\n\nTypes:\n{types}", about.trim_end());
     let starts = match manner {
         #[cfg(feature = "coordinator")]
         // A coordinator hears of the types when it begins: they are not the same everywhere, and
         // its prefix is.
-        Manner::Coordinator => erase_as(
+        Manner::Coordinator => erase_without(
             agent::CoordinatorAgent(starter),
             agent::COORDINATOR_ABOUT.trim_end().to_owned(),
+            without,
         ),
-        Manner::Normal => erase_as(agent::NormalAgent(starter), described(agent::NORMAL_ABOUT)),
+        Manner::Normal => erase_without(
+            agent::NormalAgent(starter),
+            described(agent::NORMAL_ABOUT),
+            without,
+        ),
     };
     vec![
         starts,

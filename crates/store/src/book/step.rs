@@ -28,6 +28,9 @@ pub struct Task {
     /// The command that proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_when: Option<String>,
+    /// It works in a worktree of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub isolated: bool,
 }
 
 /// One message on its way to an agent.

@@ -25,6 +25,7 @@ fn task(n: u32) -> Task {
         },
         includes_results: n > 1,
         done_when: Some("true".into()),
+        isolated: n == 2,
     }
 }
 
