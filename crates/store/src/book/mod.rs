@@ -25,6 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 const FILE: &str = "crew.db";
+/// So large a book may become: 1 GiB in pages of 4 KiB. Beyond it nothing begins any more.
+const MOST_PAGES: u32 = 1 << 18;
 /// No book is smaller, in bytes.
 const SMALLEST: u64 = 512;
 
@@ -67,6 +69,7 @@ pub struct Book(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    most_pages: u32,
     queue: Mutex<Queue>,
     connection: Mutex<Option<Connection>>,
     /// Whether the file itself, and its name in the folder, are on the disk.
@@ -93,8 +96,13 @@ impl SessionFolder {
 
 impl Book {
     fn at(path: PathBuf) -> Self {
+        Self::at_most(path, MOST_PAGES)
+    }
+
+    fn at_most(path: PathBuf, most_pages: u32) -> Self {
         Self(Arc::new(Inner {
             path,
+            most_pages,
             queue: Mutex::default(),
             connection: Mutex::default(),
             is_grounded: AtomicBool::new(false),
@@ -295,7 +303,7 @@ impl Inner {
                     .open(&self.path);
                 drop(file.map_err(odd)?);
                 let mut fresh = Connection::open(&self.path)?;
-                schema::prepare(&mut fresh)?;
+                schema::prepare(&mut fresh, self.most_pages)?;
                 Ok(connection.insert(fresh))
             }
         }

@@ -38,8 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the write-ahead log may keep on disk after it was taken over.
 const MOST_LOG: i64 = 4 << 20;
 
-pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn prepare(connection: &mut Connection, most_pages: u32) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "max_page_count", most_pages)?;
     // A new book is put on the disk with the first step that has to be there.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;

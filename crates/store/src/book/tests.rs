@@ -241,3 +241,28 @@ async fn a_damaged_book_is_kept_and_begins_anew_with_what_can_be_read() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_book_has_a_largest_size_and_keeps_what_it_has() {
+    let temp = tempfile::tempdir().unwrap();
+    let small = Book::at_most(temp.path().join(FILE), 40);
+    let mut written = 0;
+    let why = loop {
+        let step = Step::synced(vec![Change::Send(Letter {
+            block: Block::from(Origin::Agent, "x".repeat(4000)),
+            ..letter(written + 1, 1)
+        })]);
+        match small.write(step).await {
+            Ok(()) => written += 1,
+            Err(why) => break why.to_string(),
+        }
+        assert!(written < 100);
+    };
+    assert!(why.contains("full"), "{why}");
+    assert_eq!(small.read().unwrap().letters.len() as u64, written);
+    // What was heard makes room again.
+    let heard = Step::synced(vec![Change::Heard((1..=written).map(MailId).collect())]);
+    small.write(heard).await.unwrap();
+    let step = Step::synced(vec![Change::Send(letter(written + 1, 1))]);
+    small.write(step).await.unwrap();
+}
