@@ -247,12 +247,12 @@ impl Inner {
             let is_synced = steps.clone().any(|step| step.is_synced);
             let files: Vec<&File> = steps.clone().flat_map(|step| &step.files).collect();
             files::sync(&files).map_err(odd)?;
-            if is_synced && !self.is_grounded.load(Ordering::Relaxed) {
-                self.ground().map_err(odd)?;
-                self.is_grounded.store(true, Ordering::Relaxed);
-            }
             let level = if is_synced { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", level)?;
+            if is_synced && !self.is_grounded.load(Ordering::Relaxed) {
+                self.ground(connection)?;
+                self.is_grounded.store(true, Ordering::Relaxed);
+            }
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for change in steps.flat_map(|step| &step.changes) {
@@ -280,12 +280,16 @@ impl Inner {
     }
 
     /// A log whose book is not on the disk would be worth nothing after a loss of power.
-    fn ground(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()?;
-        match self.path.parent() {
-            Some(folder) => File::open(folder)?.sync_all(),
-            None => Ok(()),
-        }
+    ///
+    /// SQLite syncs the file: a handle of ours would take all of SQLite's locks along when it is
+    /// closed, and another process could remove the log that is being written.
+    fn ground(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        let Some(folder) = self.path.parent() else {
+            return Ok(());
+        };
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(odd)
     }
 
     fn opened<'a>(
@@ -295,13 +299,17 @@ impl Inner {
         match connection {
             Some(open) => Ok(open),
             None => {
-                // Nobody else's business, whatever the folder allows.
+                // Nobody else's business, whatever the folder allows. One that exists is not
+                // touched: closing it would take SQLite's locks along.
                 let file = OpenOptions::new()
                     .append(true)
-                    .create(true)
+                    .create_new(true)
                     .mode(0o600)
                     .open(&self.path);
-                drop(file.map_err(odd)?);
+                match file.map(drop) {
+                    Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(odd(why)),
+                    Ok(()) | Err(_) => {}
+                }
                 let mut fresh = Connection::open(&self.path)?;
                 schema::prepare(&mut fresh, self.most_pages)?;
                 Ok(connection.insert(fresh))

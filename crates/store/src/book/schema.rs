@@ -63,5 +63,6 @@ pub(super) fn prepare(connection: &mut Connection, most_pages: u32) -> rusqlite:
         }
         transaction.commit()?;
     }
-    Ok(())
+    // Whoever closes the book last moves the log into it, and what was synced has to stay so.
+    connection.pragma_update(None, "synchronous", "NORMAL")
 }
