@@ -176,7 +176,7 @@ async fn only_a_natural_end_with_a_result_is_completed() {
         let script = format!("agents: [{{ steps: [{steps}] }}]");
         let world = World::new(Plan::new(patient(&script, patience, Deadlines::default())));
         let mut order = world.order("w", "worker", world.main);
-        order.max_turns = Some(5);
+        order.terms.max_turns = Some(5);
         world.crew.start(order).await.unwrap();
         world.settle().await;
         let [(_, told)] = &world.log.notified()[..] else {

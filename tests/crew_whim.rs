@@ -115,7 +115,7 @@ async fn meddle(world: &Shared, dice: &Seeded, deeds: &mut Deeds) {
                 let parent = any.filter(|_| roll(dice, 3) == 0).unwrap_or(world.main);
                 let mut order = world.order.clone();
                 order.parent = parent;
-                order.max_turns = (roll(dice, 4) == 0).then_some(1);
+                order.terms.max_turns = (roll(dice, 4) == 0).then_some(1);
                 if roll(dice, 4) > 0 {
                     deeds
                         .workers

@@ -169,11 +169,9 @@ pub(crate) fn task(number: u32, main: AgentId) -> anyhow::Result<Task> {
         parent: main,
         depth: 1,
         model: None,
-        max_turns: None,
         depends_on: Vec::new(),
         includes_results: false,
-        done_when: None,
-        isolated: false,
+        terms: gaffer_protocol::Terms::default(),
     })
 }
 

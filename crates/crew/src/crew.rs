@@ -5,7 +5,7 @@ use crate::guardrails::Guardrails;
 use crate::history::Traces;
 use crate::outfit::Outfitter;
 use crate::report::Report;
-use crate::roster::{Phase, Roster, State, Task};
+use crate::roster::{Progress, Roster, State, Task};
 use gaffer_agent::{CompactionLimits, Sender};
 use gaffer_model::Prices;
 use gaffer_protocol::{
@@ -286,7 +286,9 @@ impl Crew {
     pub(crate) fn show_queue(&self) {
         let queued: Vec<AgentId> = {
             let roster = self.0.roster();
-            let queued = roster.live().filter(|(_, it)| it.phase == Phase::Queued);
+            let queued = roster
+                .live()
+                .filter(|(_, it)| it.progress == Progress::Queued);
             queued.map(|(task, _)| task.id).collect()
         };
         for (place, id) in queued.into_iter().enumerate() {

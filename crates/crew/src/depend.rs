@@ -2,7 +2,7 @@
 //! becomes of those that wait in vain.
 
 use crate::crew::Crew;
-use crate::roster::{Phase, Roster, State, Task};
+use crate::roster::{Progress, Roster, State, Task};
 use crate::start::Refused;
 use gaffer_protocol::tags::escape;
 use gaffer_protocol::{AgentId, AgentName, Block, End, EventKind, Origin, Role, Status, Waiting};
@@ -52,11 +52,13 @@ impl Roster {
 
     /// Those that wait for others of whom nobody works any more, and for whom they wait.
     fn stuck(&self) -> Vec<(AgentId, Vec<AgentName>)> {
-        let held = self.live().filter(|(_, live)| live.phase == Phase::Held);
+        let held = self
+            .live()
+            .filter(|(_, live)| live.progress == Progress::Held);
         let held: Vec<&Task> = held.map(|(task, _)| task).collect();
         let mut moving: BTreeSet<AgentId> = self
             .live()
-            .filter(|(_, live)| live.phase != Phase::Held)
+            .filter(|(_, live)| live.progress != Progress::Held)
             .map(|(task, _)| task.id)
             .collect();
         loop {
@@ -81,7 +83,9 @@ impl Roster {
 
     /// Whether anybody works, or will without further ado.
     pub(crate) fn is_moving(&self) -> bool {
-        let held = self.live().filter(|(_, live)| live.phase == Phase::Held);
+        let held = self
+            .live()
+            .filter(|(_, live)| live.progress == Progress::Held);
         match held.count() {
             0 => self.live().next().is_some(),
             held => self.live().count() > held || self.stuck().len() < held,
@@ -90,9 +94,9 @@ impl Roster {
 
     /// Who waits for this task and no other work, as people read it.
     pub(crate) fn held_by(&self, id: AgentId) -> Vec<String> {
-        let waits = self
-            .live()
-            .filter(|(task, live)| live.phase == Phase::Held && task.depends_on.contains(&id));
+        let waits = self.live().filter(|(task, live)| {
+            live.progress == Progress::Held && task.depends_on.contains(&id)
+        });
         let line = |task: &Task| format!("{} ({}, \"{}\")", task.name, task.id, task.description);
         waits.map(|(task, _)| line(task)).collect()
     }
@@ -178,7 +182,7 @@ impl Crew {
                 if let (Standing::Met, Some(live)) =
                     (&standing, roster.get_mut(id).and_then(Task::live_mut))
                 {
-                    live.phase = Phase::Queued;
+                    live.progress = Progress::Queued;
                 }
                 standing
             };

@@ -4,7 +4,7 @@
 use crate::crew::{Crew, Shared};
 use crate::notes::Notes;
 use crate::report::Report;
-use crate::roster::{Phase, Roster, State};
+use crate::roster::{Progress, Roster, State};
 use crate::worker;
 use gaffer_agent::Sender;
 use gaffer_protocol::event::AgentEnded;
@@ -228,7 +228,7 @@ impl Crew {
     fn way_to(&self, roster: &Roster, mut id: AgentId) -> Sender {
         while let Some(task) = roster.get(id) {
             match task.live() {
-                Some(live) if live.phase == Phase::Running => return live.inbox.clone(),
+                Some(live) if live.progress == Progress::Running => return live.inbox.clone(),
                 _ => id = task.parent,
             }
         }

@@ -84,7 +84,7 @@ impl Crew {
             changes.extend(it.changes());
             if let Was::Done(_) = it.was {
                 // It may not have come to leave its worktree either.
-                let worktree = match it.task.isolated {
+                let worktree = match it.task.terms.isolated {
                     true => self.0.parts.outfitter.release(it.task.id).await,
                     false => None,
                 };
@@ -344,11 +344,9 @@ impl Found {
             parent: start.parent.unwrap_or(main),
             depth: 1,
             model: None,
-            max_turns: None,
             depends_on: Vec::new(),
             includes_results: false,
-            done_when: None,
-            isolated: false,
+            terms: gaffer_protocol::Terms::default(),
         };
         Self {
             was: Was::Lost(fold.end.clone()),

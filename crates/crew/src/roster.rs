@@ -4,7 +4,9 @@ use crate::history::{History, Traces};
 use crate::report::Report;
 use gaffer_agent::Sender;
 use gaffer_agent::agent_type::AgentType;
-use gaffer_protocol::{AgentId, AgentName, Block, CallId, Cost, End, EventKind, Usage, Waiting};
+use gaffer_protocol::{
+    AgentId, AgentName, Block, CallId, Cost, End, EventKind, Terms, Usage, Waiting,
+};
 use gaffer_store::book;
 use gaffer_tools::Seen;
 use serde::{Deserialize, Serialize};
@@ -37,15 +39,12 @@ pub(crate) struct Task {
     pub(crate) parent: AgentId,
     pub(crate) depth: u32,
     pub(crate) model: Option<String>,
-    pub(crate) max_turns: Option<u32>,
-    pub(crate) isolated: bool,
     pub(crate) transcript: PathBuf,
     /// The tasks that must have completed before it begins.
     pub(crate) depends_on: Vec<AgentId>,
     /// Whether it is told their results.
     pub(crate) includes_results: bool,
-    /// The command that proves it.
-    pub(crate) done_when: Option<String>,
+    pub(crate) terms: Arc<Terms>,
     /// How often it was started: once, and once more for each time it was continued.
     pub(crate) runs: u32,
     pub(crate) spending: Spending,
@@ -77,7 +76,7 @@ pub(crate) struct Live {
     pub(crate) stop: CancellationToken,
     /// Why it was stopped, once it was.
     pub(crate) stopped: Option<End>,
-    pub(crate) phase: Phase,
+    pub(crate) progress: Progress,
     /// Its place among those that run. One that waits for a worker of its own has given it up.
     pub(crate) place: Option<OwnedSemaphorePermit>,
     /// Who waits for its end instead of a notification.
@@ -106,12 +105,12 @@ impl State {
 impl Live {
     /// Whether it comes to a step at which it reads what arrives now.
     pub(crate) fn reads_mail(&self) -> bool {
-        self.phase != Phase::Leaving && self.stopped.is_none()
+        self.progress != Progress::Leaving && self.stopped.is_none()
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum Progress {
     /// Others must complete first.
     Held,
     Queued,
@@ -258,12 +257,10 @@ impl Task {
             parent: task.parent,
             depth: task.depth,
             model: task.model.clone(),
-            max_turns: task.max_turns,
-            isolated: task.isolated,
             transcript,
             depends_on: task.depends_on.clone(),
             includes_results: task.includes_results,
-            done_when: task.done_when.clone(),
+            terms: Arc::new(task.terms.clone()),
             runs: 1,
             spending: Spending::default(),
             state,

@@ -4,13 +4,13 @@ use crate::crew::Crew;
 use crate::depend::Standing;
 use crate::mail::listed;
 use crate::report::Report;
-use crate::roster::{Live, Phase, State, Task};
+use crate::roster::{Live, Progress, State, Task};
 use crate::worker::{self, Run};
 use futures_util::future::FutureExt;
 use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Inbox, Sender, inbox};
 use gaffer_protocol::event::AgentStarted;
-use gaffer_protocol::{AgentId, AgentName, Block, CallId, EventKind, Origin, Waiting};
+use gaffer_protocol::{AgentId, AgentName, Block, CallId, EventKind, Origin, Terms, Waiting};
 use gaffer_store::book::{self, Change, Letter, Step};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -27,17 +27,13 @@ pub struct Order {
     pub kind: Arc<AgentType>,
     pub name: Option<AgentName>,
     pub model: Option<String>,
-    pub max_turns: Option<u32>,
-    /// It gets a worktree of its own.
-    pub isolated: bool,
     pub parent: AgentId,
     pub call: Option<CallId>,
     /// Tasks, by their ids or names, that must have completed before it begins.
     pub depends_on: Vec<String>,
     /// Whether it is told their results.
     pub includes_results: bool,
-    /// A shell command that proves the work.
-    pub done_when: Option<String>,
+    pub terms: Terms,
     /// How good it is, where somebody judged it.
     pub score: Option<u8>,
     /// What is said about it behind the answer.
@@ -175,7 +171,9 @@ impl Crew {
         if depth > parts.limits.depth {
             return Err(Refused::TooDeep(parts.limits.depth));
         }
-        let is_apart = roster.get(order.parent).is_some_and(|task| task.isolated);
+        let is_apart = roster
+            .get(order.parent)
+            .is_some_and(|task| task.terms.isolated);
         let name = match order.name {
             Some(name) if roster.has_name(&name) => return Err(Refused::NameTaken(name)),
             Some(name) => name,
@@ -192,8 +190,10 @@ impl Crew {
             Standing::Waits(names) => names,
         };
         let permit = self.find_place(&mut live, &waits_for);
-        let queued = roster.live().filter(|(_, it)| it.phase == Phase::Queued);
-        let place = (live.phase == Phase::Queued).then(|| queued.count() + 1);
+        let queued = roster
+            .live()
+            .filter(|(_, it)| it.progress == Progress::Queued);
+        let place = (live.progress == Progress::Queued).then(|| queued.count() + 1);
         let task = book::Task {
             id,
             name,
@@ -202,12 +202,14 @@ impl Crew {
             parent: order.parent,
             depth,
             model: order.model,
-            max_turns: order.max_turns.or(order.kind.max_turns),
             depends_on,
             includes_results: order.includes_results,
-            done_when: order.done_when,
-            // Whoever works apart reaches the user's checkout by no worker of its own either.
-            isolated: order.isolated || is_apart,
+            terms: Terms {
+                max_turns: order.terms.max_turns.or(order.kind.max_turns),
+                // Whoever works apart reaches the user's checkout by no worker of its own either.
+                isolated: order.terms.isolated || is_apart,
+                ..order.terms
+            },
         };
         let started = Started {
             id,
@@ -334,12 +336,12 @@ impl Crew {
     /// A place to run, if one is free and nobody is waited for. Whoever has it has it from here on.
     fn find_place(&self, live: &mut Live, waits_for: &[AgentName]) -> Option<OwnedSemaphorePermit> {
         if !waits_for.is_empty() {
-            live.phase = Phase::Held;
+            live.progress = Progress::Held;
             live.waiting = Waiting::Dependencies(waits_for.to_vec());
             return None;
         }
         let permit = self.places().try_acquire_owned().ok()?;
-        live.phase = Phase::Running;
+        live.progress = Progress::Running;
         live.waiting = Waiting::Model;
         Some(permit)
     }
@@ -387,7 +389,7 @@ fn live(inbox: Sender, waiter: Option<oneshot::Sender<Report>>) -> (Live, watch:
         inbox,
         stop: CancellationToken::new(),
         stopped: None,
-        phase: Phase::Queued,
+        progress: Progress::Queued,
         place: None,
         waiter,
         late: Vec::new(),

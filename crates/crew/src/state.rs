@@ -1,7 +1,7 @@
 //! What each worker is doing, for people and for the coordinator.
 
 use crate::crew::{Crew, Shared};
-use crate::roster::Phase;
+use crate::roster::Progress;
 use gaffer_agent::{Compaction, Memo};
 use gaffer_protocol::tags::escape;
 use gaffer_protocol::{AgentId, AgentName, Block, Origin, Waiting};
@@ -38,14 +38,14 @@ impl Crew {
             name: task.name.clone(),
             agent_type: task.kind.name.clone(),
             description: task.description.clone(),
-            waiting: match live.phase {
-                Phase::Queued => {
+            waiting: match live.progress {
+                Progress::Queued => {
                     queued += 1;
                     Waiting::Queue(queued)
                 }
                 _ => live.waiting.clone(),
             },
-            is_leaving: live.phase == Phase::Leaving,
+            is_leaving: live.progress == Progress::Leaving,
             has_place: live.place.is_some(),
             turns: task.spending.turns,
             tool_uses: task.spending.tool_uses,

@@ -3,7 +3,7 @@
 use crate::crew::Crew;
 use crate::outfit::{Hand, Outfit};
 use crate::proof::{Proving, Verdict};
-use crate::roster::Phase;
+use crate::roster::Progress;
 use crate::tools::{Manner, tools};
 use gaffer_agent::agent_type::AgentType;
 use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
@@ -11,7 +11,7 @@ use gaffer_model::Conversation;
 use gaffer_protocol::event::Denied;
 use gaffer_protocol::notification::Worktree;
 use gaffer_protocol::{
-    AgentId, AgentName, Block, End, EventKind, MailId, Origin, StopReason, Waiting,
+    AgentId, AgentName, Block, End, EventKind, MailId, Origin, StopReason, Terms, Waiting,
 };
 use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::Moment;
@@ -98,7 +98,7 @@ impl Ended {
 
     /// The worker leaves its worktree, if it had one.
     async fn out_of(mut self, crew: &Crew, id: AgentId, known: &Known) -> Self {
-        if known.isolated {
+        if known.terms.isolated {
             self.worktree = crew.parts().outfitter.release(id).await;
         }
         self
@@ -118,9 +118,7 @@ struct Known {
     parent: AgentId,
     depth: u32,
     model: Option<String>,
-    max_turns: Option<u32>,
-    done_when: Option<String>,
-    isolated: bool,
+    terms: Arc<Terms>,
     transcript: PathBuf,
     cwd: Option<PathBuf>,
     seen: Option<Seen>,
@@ -146,7 +144,7 @@ pub(crate) async fn attend(
     let is_held = |crew: &Crew| {
         let roster = crew.0.roster();
         let live = roster.get(id).and_then(crate::roster::Task::live);
-        live.is_some_and(|live| live.phase == Phase::Held)
+        live.is_some_and(|live| live.progress == Progress::Held)
     };
     if is_held(crew) {
         if !crew.wait_for_others(id, &known.stop).await {
@@ -178,7 +176,7 @@ pub(crate) async fn attend(
     for block in made.opening.iter().cloned().chain(run.into_blocks()) {
         known.inbox.send(block);
     }
-    let proving = Proving::of(known.done_when.clone(), made.folder.clone());
+    let proving = Proving::of(known.terms.done_when.clone(), made.folder.clone());
     let mut agent = made.agent(crew, id, &known, inbox);
     let end = work(crew, id, &mut agent, (&known, &context, proving)).await;
     let ended = leave(&mut agent, &context, end).await;
@@ -197,9 +195,7 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
         parent: task.parent,
         depth: task.depth,
         model: task.model.clone(),
-        max_turns: task.max_turns,
-        done_when: task.done_when.clone(),
-        isolated: task.isolated,
+        terms: task.terms.clone(),
         transcript: task.transcript.clone(),
         cwd: task.cwd.clone(),
         seen: task.seen.clone(),
@@ -212,7 +208,7 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
 fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
     let mut roster = crew.0.roster();
     if let Some(live) = roster.get_mut(id).and_then(crate::roster::Task::live_mut) {
-        live.phase = Phase::Running;
+        live.progress = Progress::Running;
         live.place = Some(place);
         live.waiting = Waiting::Model;
         live.since = Instant::now();
@@ -245,12 +241,12 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
         name: &known.name,
         kind: &known.kind,
         description: &known.description,
-        isolated: known.isolated,
+        isolated: known.terms.isolated,
         transcript: &known.transcript,
         cwd: known.cwd.as_deref(),
         inbox: &known.inbox,
     };
-    if known.isolated {
+    if known.terms.isolated {
         outfitter.isolate(&hand).await?;
     }
     let mut context = outfitter.place(&hand)?;
@@ -330,7 +326,7 @@ impl Made {
             events: crew.events(),
             prices: parts.prices.clone(),
             clock: parts.clock.clone(),
-            max_turns: known.max_turns,
+            max_turns: known.terms.max_turns,
             compaction: crew.compaction(id),
         })
     }
@@ -398,7 +394,7 @@ async fn work(
         let Some(live) = task.and_then(crate::roster::Task::live_mut) else {
             return end;
         };
-        live.phase = Phase::Leaving;
+        live.progress = Progress::Leaving;
         // The record is to say who stopped it, not only that it stopped.
         let stopped = live.stopped.clone().filter(|_| end != End::Done);
         return stopped.unwrap_or(end);

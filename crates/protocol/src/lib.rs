@@ -9,6 +9,7 @@ pub mod mail;
 pub mod message;
 pub mod notification;
 pub mod tags;
+pub mod terms;
 pub mod tool;
 pub mod usage;
 
@@ -22,5 +23,6 @@ pub use message::{
     ToolResult, ToolUse,
 };
 pub use notification::Notification;
+pub use terms::{Budget, Phase, Terms};
 pub use tool::ToolSpec;
 pub use usage::{Cost, Usage};

@@ -4,7 +4,7 @@ use crate::crew::Crew;
 use crate::report::Report;
 use crate::start::{Order, Started};
 use gaffer_agent::AgentType;
-use gaffer_protocol::{AgentId, AgentName, CallId, End};
+use gaffer_protocol::{AgentId, AgentName, Budget, CallId, End, Phase, Terms};
 use gaffer_tools::{Access, Context, Output, Run};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -48,6 +48,14 @@ pub struct CoordinatorAgentInput {
     /// `worktree`: it works on a branch and in a checkout of its own, beside the user's. Its end
     /// names both, if it left anything there.
     pub isolation: Option<Isolation>,
+    /// What the work is for; where it is not given, it follows from what the worker may do.
+    pub phase: Option<WorkPhase>,
+    /// Globs of the files that it may write, and that nobody else writes while it works.
+    pub files: Option<Vec<String>>,
+    /// A JSON schema that its result has to meet.
+    pub result_schema: Option<serde_json::Value>,
+    /// The most that it may use; at the end it gets one turn to wrap up.
+    pub budget: Option<BudgetInput>,
     /// Which model workers use is the user's choice: it is taken and not looked at.
     #[schemars(skip)]
     pub model: Option<String>,
@@ -81,6 +89,14 @@ pub struct NormalAgentInput {
     /// `worktree`: it works on a branch and in a checkout of its own, beside the user's. Its end
     /// names both, if it left anything there.
     pub isolation: Option<Isolation>,
+    /// What the work is for; where it is not given, it follows from what the worker may do.
+    pub phase: Option<WorkPhase>,
+    /// Globs of the files that it may write, and that nobody else writes while it works.
+    pub files: Option<Vec<String>>,
+    /// A JSON schema that its result has to meet.
+    pub result_schema: Option<serde_json::Value>,
+    /// The most that it may use; at the end it gets one turn to wrap up.
+    pub budget: Option<BudgetInput>,
 }
 
 /// Where a worker works apart from the others.
@@ -89,6 +105,48 @@ pub struct NormalAgentInput {
 #[schemars(inline)]
 pub enum Isolation {
     Worktree,
+}
+
+/// What a worker can be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum WorkPhase {
+    Research,
+    Implementation,
+    Verification,
+}
+
+impl From<WorkPhase> for Phase {
+    fn from(phase: WorkPhase) -> Self {
+        match phase {
+            WorkPhase::Research => Self::Research,
+            WorkPhase::Implementation => Self::Implementation,
+            WorkPhase::Verification => Self::Verification,
+        }
+    }
+}
+
+/// How much a worker may use.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct BudgetInput {
+    pub usd: Option<f64>,
+    /// Input and output together.
+    pub tokens: Option<u64>,
+    pub seconds: Option<u64>,
+}
+
+impl From<BudgetInput> for Budget {
+    fn from(input: BudgetInput) -> Self {
+        Self {
+            usd: input.usd,
+            tokens: input.tokens,
+            seconds: input.seconds,
+            workers: None,
+        }
+    }
 }
 
 /// What both forms have in common.
@@ -130,6 +188,10 @@ impl Run for CoordinatorAgent {
                 includes_results: input.include_results.unwrap_or(false),
                 done_when: input.done_when,
                 isolation: input.isolation,
+                phase: input.phase,
+                files: input.files.unwrap_or_default(),
+                result_schema: input.result_schema,
+                budget: input.budget,
             },
         );
         let order = match order {
@@ -167,6 +229,10 @@ impl Run for NormalAgent {
                 includes_results: input.include_results.unwrap_or(false),
                 done_when: input.done_when,
                 isolation: input.isolation,
+                phase: input.phase,
+                files: input.files.unwrap_or_default(),
+                result_schema: input.result_schema,
+                budget: input.budget,
             },
         );
         let order = match order {
@@ -220,6 +286,10 @@ struct Wanted {
     includes_results: bool,
     done_when: Option<String>,
     isolation: Option<Isolation>,
+    phase: Option<WorkPhase>,
+    files: Vec<String>,
+    result_schema: Option<serde_json::Value>,
+    budget: Option<BudgetInput>,
 }
 
 impl Starter {
@@ -267,15 +337,21 @@ impl Starter {
             description,
             prompt: wanted.prompt,
             kind,
-            isolated,
             name,
             model: wanted.model,
-            max_turns: wanted.max_turns,
             parent: self.caller,
             call: (!call.is_empty()).then(|| call.clone()),
             depends_on: wanted.depends_on,
             includes_results: wanted.includes_results,
-            done_when,
+            terms: Terms {
+                max_turns: wanted.max_turns,
+                isolated,
+                phase: wanted.phase.map(Phase::from),
+                files: wanted.files,
+                done_when,
+                result_schema: wanted.result_schema,
+                budget: wanted.budget.map(Budget::from).unwrap_or_default(),
+            },
             score: None,
             advice: String::new(),
         };

@@ -1,12 +1,12 @@
 //! What is written to the book, in steps that happen as a whole or not at all.
 
-use gaffer_protocol::{AgentId, AgentName, Block, CallId, End, MailId};
+use gaffer_protocol::{AgentId, AgentName, Block, CallId, End, MailId, Terms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 
 /// What never changes about a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub id: AgentId,
     pub name: AgentName,
@@ -17,20 +17,14 @@ pub struct Task {
     pub depth: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_turns: Option<u32>,
     /// The tasks that must have completed before it begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<AgentId>,
     /// Whether it is told their results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub includes_results: bool,
-    /// The command that proves it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub done_when: Option<String>,
-    /// It works in a worktree of its own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub isolated: bool,
+    #[serde(flatten)]
+    pub terms: Terms,
 }
 
 /// One message on its way to an agent.

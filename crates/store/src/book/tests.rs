@@ -1,7 +1,7 @@
 //! Tests of the book.
 
 use super::*;
-use gaffer_protocol::{AgentId, AgentName, Block, End, MailId, Origin};
+use gaffer_protocol::{AgentId, AgentName, Block, End, MailId, Origin, Terms};
 use std::collections::HashSet;
 
 fn agent(n: u32) -> AgentId {
@@ -17,15 +17,18 @@ fn task(n: u32) -> Task {
         parent: agent(0),
         depth: 1,
         model: None,
-        max_turns: Some(3),
         depends_on: if n > 1 {
             vec![agent(n - 1)]
         } else {
             Vec::new()
         },
         includes_results: n > 1,
-        done_when: Some("true".into()),
-        isolated: n == 2,
+        terms: Terms {
+            max_turns: Some(3),
+            done_when: Some("true".into()),
+            isolated: n == 2,
+            ..Terms::default()
+        },
     }
 }
 
