@@ -334,6 +334,26 @@ fn two_texts_of_the_user_in_a_row_are_one_turn() {
 }
 
 #[test]
+fn a_text_and_then_an_image_of_the_user_are_valid_everywhere() {
+    for kind in WireKind::ALL {
+        let mut conversation = open(kind, "sys");
+        conversation.push(&Message::user(vec![Block::from_human("look at this")]));
+        let image = Block::Image(Image {
+            media_type: "image/png".to_owned(),
+            data: "iVBORw0KGgo=".into(),
+        });
+        conversation.push(&Message::user(vec![image]));
+        conversation.push(&Message::user(vec![Block::from_human("and say")]));
+        let request = conversation.request().to_vec();
+        assert_eq!(violations(kind, &request), Vec::<String>::new());
+        let text = String::from_utf8_lossy(&request);
+        for part in ["look at this", "iVBORw0KGgo=", "and say"] {
+            assert!(text.contains(part), "{kind:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_stop_reason_is_not_taken_for_success() {
     let streams = [
         (

@@ -243,7 +243,12 @@ impl Chat {
         if encoding.open.is_some() && encoding.in_parts {
             out.push(b',');
         } else {
+            let follows_text = encoding.open.is_some();
             next(encoding, out);
+            if follows_text {
+                // A text that stands as a string takes no images any more.
+                out.extend_from_slice("{\"role\":\"assistant\",\"content\":\"…\"},".as_bytes());
+            }
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":[");
             encoding.open = Some(Role::User);
             encoding.in_parts = true;
