@@ -13,6 +13,7 @@ use gaffer_protocol::{
 use gaffer_store::{Fold, Transcript};
 use gaffer_testkit::world::{FixedClock, Kept, Seeded};
 use gaffer_testkit::{WireKind, asks_for_summary, is_compacted, violations};
+use gaffer_tools::read::Read;
 use gaffer_tools::{Access, Context, Output, Run, ToolSet, erase};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +61,8 @@ struct Tiny {
     /// So many of its answers are cut because the context is full.
     overfull: Mutex<usize>,
     bodies: Mutex<Vec<String>>,
+    /// A file that it reads again with every call.
+    note: Mutex<Option<&'static str>>,
 }
 
 impl Tiny {
@@ -71,6 +74,7 @@ impl Tiny {
             bytes,
             overfull: Mutex::default(),
             bodies: Mutex::default(),
+            note: Mutex::default(),
         })
     }
 
@@ -84,7 +88,15 @@ impl Tiny {
             return vec![Block::text("All done.")];
         }
         *calls -= 1;
-        vec![call(*calls, self.bytes)]
+        let mut blocks = vec![call(*calls, self.bytes)];
+        blocks.extend(self.note.lock().unwrap().map(|file| {
+            Block::ToolUse(ToolUse {
+                id: format!("read_{calls}"),
+                name: "Read".to_owned(),
+                input: ToolInput::from_text(&format!("{{\"file_path\":\"{file}\"}}")),
+            })
+        }));
+        blocks
     }
 
     fn way(&self) -> Way {
@@ -206,7 +218,7 @@ fn agent(
     events: Arc<Kept>,
     window: Option<u64>,
 ) -> Agent {
-    let tools = Arc::new(ToolSet::new([erase(Give)]));
+    let tools = Arc::new(ToolSet::new([erase(Give), erase(Read)]));
     let prefix = Prefix {
         system: "You are tiny.".to_owned(),
         tools: tools.specs(),
@@ -287,6 +299,32 @@ async fn no_failure_of_a_summary_ends_the_work() {
             assert_eq!(fold.usage, outcome.usage, "{ways:?}");
             assert_eq!(fold.end, Some(End::Done));
         }
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_shown_once_and_again_when_the_conversation_lost_it() {
+    for window in [Some(8_000), None] {
+        let model = Tiny::new(8_000, &[Way::Say("## Goal\nGo on.")], 80, 900);
+        *model.note.lock().unwrap() = Some("note.txt");
+        let mut setup = setup(model, window);
+        let note = setup.path.with_file_name("note.txt");
+        std::fs::write(note, "the quince stands by the wall\n".repeat(40)).unwrap();
+        let outcome = run(&mut setup, "Give all.").await;
+        assert_eq!((outcome.end, outcome.tool_uses), (End::Done, 160));
+        assert!(compacted(&setup).len() > 2);
+        let mut spared = 0;
+        for body in setup.model.bodies() {
+            if asks_for_summary(&body) {
+                continue;
+            }
+            let times = body.matches("40\\tthe quince").count();
+            let again = body.matches("The same as when you read it above").count();
+            assert!(times <= 1, "it is shown {times} times");
+            assert!(again == 0 || times == 1, "it points at nothing");
+            spared += again;
+        }
+        assert!(spared > 100, "{spared}");
     }
 }
 

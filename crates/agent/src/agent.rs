@@ -404,6 +404,7 @@ impl Agent {
                 results: &mut results,
                 end: &mut end,
                 spill: &mut self.spill,
+                shown: &context.shown,
                 room: self.gauge.room_for_results(),
             };
             tokio::select! {
@@ -419,6 +420,8 @@ impl Agent {
             let result = match result {
                 Some(result) => result,
                 None => {
+                    // It may have read what is not told now.
+                    self.parts.context.shown.forget();
                     let result = not_run(call, why);
                     self.record(Entry::Result(result.clone()))?;
                     self.emit(EventKind::ToolFinished {

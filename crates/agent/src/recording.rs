@@ -5,6 +5,7 @@ use crate::calls::{Ended, Watch};
 use crate::compact::Spill;
 use gaffer_protocol::{AgentId, Clock, End, EventKind, EventSink, ToolResult, ToolUse};
 use gaffer_store::{Entry, Record, Transcript};
+use gaffer_tools::Shown;
 use std::io;
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub(crate) struct Recording<'a> {
     /// The end, once a hook has asked for it.
     pub(crate) end: &'a mut Option<End>,
     pub(crate) spill: &'a mut Spill,
+    pub(crate) shown: &'a Shown,
     /// What is left of it for the results that have not come.
     pub(crate) room: Room,
 }
@@ -40,7 +42,11 @@ impl Recording<'_> {
         let reserved = RESERVED.min(self.room.all / self.results.len().max(1));
         let others = reserved * waiting.saturating_sub(1);
         let most = self.room.all.saturating_sub(others).min(self.room.each);
-        let result = self.spill.fit(result, most.max(reserved));
+        let whole = result;
+        let result = self.spill.fit(whole, most.max(reserved));
+        if !Arc::ptr_eq(&result, whole) {
+            self.shown.forget();
+        }
         self.room.all = self.room.all.saturating_sub(result.text().len());
         result
     }

@@ -3,6 +3,7 @@
 
 use crate::guard::Guard;
 use crate::hook::AgentHooks;
+use crate::shown::Shown;
 use crate::tool_search::Pool;
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::floor::Floor;
@@ -24,6 +25,8 @@ pub struct Context {
     pub cwd: Cwd,
     /// Which files the agent has seen, and as what.
     pub seen: Seen,
+    /// What its conversation shows of files.
+    pub shown: Shown,
     /// Which files its file tools have changed.
     pub changed: Changed,
     /// Variables that started processes must not see: keys, and gaffer's own.
@@ -74,6 +77,7 @@ impl Context {
             fence,
             cwd: Cwd::new(folder.to_owned()),
             seen: Seen::default(),
+            shown: Shown::default(),
             changed: Changed::default(),
             hidden: Arc::new([]),
             spill: spill.to_owned(),

@@ -65,6 +65,25 @@ impl Place {
 }
 
 #[tokio::test]
+async fn what_was_read_before_is_not_shown_again() {
+    let place = Place::new();
+    let first = "quince\n".repeat(100);
+    place.put("a", &first);
+    let (shown, _) = place.read("a").await;
+    assert!(shown.len() > 500);
+    let (again, is_error) = place.read("a").await;
+    assert!(again.contains("The same") && again.len() < 60 && !is_error);
+    let other = json!({"file_path": "a", "offset": 2});
+    assert!(place.call(Read, other).await.0.len() > 500, "another part");
+    place.put("a", "medlar\n".repeat(100));
+    assert!(place.read("a").await.0.contains("medlar"), "it has changed");
+    place.put("a", &first);
+    assert_eq!(place.read("a").await.0, shown, "the last look was another");
+    place.context.shown.forget();
+    assert_eq!(place.read("a").await.0, shown, "nobody has it any more");
+}
+
+#[tokio::test]
 async fn reading_numbers_lines_and_says_how_to_go_on() {
     let place = Place::new();
     place.put("a", "\u{feff}one\r\ntwo\nthree");

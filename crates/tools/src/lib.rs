@@ -21,6 +21,7 @@ pub mod question;
 pub mod read;
 pub mod scratchpad;
 mod set;
+mod shown;
 pub mod skill;
 #[cfg(test)]
 mod testing;
@@ -39,4 +40,5 @@ pub use context::{Changed, Context, Cwd, Sandbox, Seen, Shell, State};
 pub use gaffer_workspace::floor::{Floor, Low};
 pub use guard::Guard;
 pub use set::ToolSet;
+pub use shown::Shown;
 pub use tool::{Access, Output, Run, Tool, erase, erase_as, erase_without};

@@ -17,6 +17,8 @@ use std::io::{BufRead, BufReader};
 pub(crate) const MOST_LINES: usize = 2000;
 const LONGEST_LINE: usize = 2000;
 const MOST_BYTES: usize = 256 << 10;
+/// The answer to a read whose lines the conversation has.
+pub const SAME: &str = "[The same as when you read it above.]";
 /// Providers take no larger images.
 const LARGEST_IMAGE: usize = 5 << 20;
 
@@ -61,13 +63,26 @@ async fn found(input: ReadInput, context: &Context) -> Result<Output, String> {
     let pages = input.pages.as_deref().map(str::trim);
     let pages = pages.filter(|pages| !pages.is_empty());
     let pages = pages.map(Pages::parse).transpose()?;
+    let request = format!(
+        "{:?} {:?} {:?} {}",
+        input.offset,
+        input.limit,
+        context.cwd.get(),
+        input.file_path
+    );
     let read = aside(context, move |context| read(&input, context)).await?;
     match (read, pages) {
         (Found::Pdf(bytes), pages) => Ok(Output::text(pdf::read(context, &bytes, pages).await?)),
         (Found::Shown(_), Some(_)) => {
             Err("it is not a PDF, and only those have pages; leave pages out".to_owned())
         }
-        (Found::Shown(output), None) => Ok(output),
+        (Found::Shown(output), None) => {
+            let is_same = |text: &str| context.shown.is_same(request, text);
+            match output.parts.as_slice() {
+                [ResultPart::Text(text)] if is_same(text) => Ok(Output::text(SAME)),
+                _ => Ok(output),
+            }
+        }
     }
 }
 

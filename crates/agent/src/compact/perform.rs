@@ -6,8 +6,11 @@ use crate::agent::Agent;
 use crate::ask::{ask, end_of};
 use crate::prompt;
 use gaffer_model::{Checkpoint, Conversation, ErrorKind, ModelError};
-use gaffer_protocol::{Block, End, EventKind, Message, Origin, StopReason, Trigger, Usage};
+use gaffer_protocol::{
+    Block, End, EventKind, Message, Origin, ResultPart, StopReason, Trigger, Usage,
+};
 use gaffer_store::{Compacted, Entry, Fold, Notes};
+use gaffer_tools::read;
 use std::io;
 use std::sync::Arc;
 
@@ -17,6 +20,8 @@ const MOST_REFUSALS: u32 = 4;
 const STEPS: u32 = 5;
 /// The window where nobody knows it, for the sizes of what is kept.
 const USUAL_WINDOW: u64 = 128_000;
+/// Instead of a word that points at what is no longer there.
+const LOST: &str = "[You had read it before, and what it showed is gone: read it again.]";
 
 /// What came of it.
 #[derive(Debug)]
@@ -286,12 +291,13 @@ impl Agent {
         if !body.is_empty() {
             messages.push(first);
             notes = next;
-            messages.extend_from_slice(&body[start..]);
+            messages.extend(body[start..].iter().cloned().map(without_pointers));
         }
         let mut conversation = self.parts.conversation.blank();
         messages.iter().for_each(|it| conversation.push(it));
         let answered = conversation.checkpoint();
-        let mut pending = pending.to_vec();
+        let pending = pending.iter().cloned().map(without_pointers);
+        let mut pending: Vec<Message> = pending.collect();
         let whole = if step == 0 { 2 } else { 1 };
         self.spill
             .cut(&mut pending, budget.pending * whole, step < STEPS - 2);
@@ -336,6 +342,7 @@ impl Agent {
         if let Some(memo) = &self.parts.compaction.memo {
             memo.compacted();
         }
+        self.parts.context.shown.forget();
         self.emit(EventKind::Compacted {
             trigger,
             tokens_before,
@@ -347,6 +354,20 @@ impl Agent {
     fn notice(&self, text: &str) {
         self.emit(EventKind::Notice(text.to_owned()));
     }
+}
+
+/// What a read only points at may be gone from the conversation.
+fn without_pointers(mut message: Message) -> Message {
+    for block in &mut message.blocks {
+        if let Block::ToolResult(result) = block {
+            for part in &mut result.parts {
+                if matches!(part, ResultPart::Text(text) if text == read::SAME) {
+                    *part = ResultPart::Text(LOST.to_owned());
+                }
+            }
+        }
+    }
+    message
 }
 
 /// Whether the provider cannot be reached at all: then nothing else could be asked of it either,
