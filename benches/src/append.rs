@@ -123,7 +123,7 @@ async fn writers(folder: &SessionFolder, book: &Book) -> anyhow::Result<Vec<Writ
         let start = past::start(Some(&task), main, folder.path())?;
         Pen::new(&path)?.write(Entry::Start(Box::new(start)))?;
         let order = past::order(number, id);
-        let began = vec![Change::Start(task), Change::Send(order)];
+        let began = vec![Change::Start(Box::new(task)), Change::Send(order)];
         book.write(Step::written(began)).await?;
         let record = |n: u32| Record {
             at: Timestamp(1_790_000_000_000 + u64::from(n)),

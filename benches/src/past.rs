@@ -319,7 +319,7 @@ async fn worker(
     let call = format!("toolu_{number:08}");
     let transcript = folder.transcript(id);
     let began = Step::written(vec![
-        Change::Start(task),
+        Change::Start(Box::new(task)),
         Change::Send(order.clone()),
         Change::Answered {
             agent: main,

@@ -3,6 +3,7 @@
 use crate::args::{Common, SandboxMode, Switch};
 use crate::exit::Usage;
 use crate::settings::SandboxSettings;
+use crate::site::{Site, Sites};
 use crate::system;
 use anyhow::Context as _;
 use gaffer_protocol::{AgentId, AgentName};
@@ -10,7 +11,7 @@ use gaffer_store::SessionFolder;
 use gaffer_tools::permission::{Mode, Policy, Role};
 use gaffer_tools::{Context, Floor, Guard, Sandbox};
 use gaffer_workspace::fence::{Access, Fence};
-use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, unmade};
+use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, kept_but, unmade};
 use gaffer_workspace::scratchpad::Scratchpad;
 use gaffer_workspace::worktree::Worktree;
 use std::ffi::OsStr;
@@ -33,6 +34,7 @@ pub(crate) struct Limits {
     policy: Option<Policy>,
     /// With less free space than this nothing is kept of long outputs.
     floor: Floor,
+    sites: Sites,
 }
 
 /// An agent that gets surroundings.
@@ -78,6 +80,7 @@ impl Limits {
             may_leave: settings.allow_unsandboxed_commands.unwrap_or(false),
             policy: None,
             floor: Floor::default(),
+            sites: Sites::default(),
         })
     }
 
@@ -134,19 +137,15 @@ impl Limits {
                 .with_context(|| format!("cannot create {}", path.display()))?;
         }
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let root = who.worktree.map_or(*cwd, |tree| &tree.path);
-        let add_dirs = apart(&self.add_dirs, who.worktree);
-        let mut roots: Vec<(&Path, Access)> = vec![(root, Access::Write)];
-        roots.extend(who.writable.iter().map(|folder| (*folder, Access::Write)));
-        roots.extend(add_dirs.iter().map(|dir| (dir.as_path(), Access::Write)));
-        roots.extend([
-            (temp.as_path(), Access::Write),
-            (spill.as_path(), Access::Read),
-        ]);
-        roots.extend(who.readable.iter().map(|folder| (*folder, Access::Read)));
-        let mut context = Context::fenced(Fence::new(roots), cwd, &spill, &temp, &program);
+        let site = match who.worktree {
+            // Each has its own.
+            Some(_) => Arc::new(self.survey(who, &spill)),
+            None => self.sites.get(who, || self.survey(who, &spill)),
+        };
+        let fence = site.fence.with(&temp, Access::Write);
+        let mut context = Context::fenced(fence, cwd, &spill, &temp, &program);
         context.floor = self.floor.clone();
-        context.excludes = system::excludes();
+        context.excludes.clone_from(&site.excludes);
         context.hidden = HIDDEN.map(str::to_owned).into();
         if who.worktree.is_some() {
             // They would lead its git to whatever gaffer was started from.
@@ -165,10 +164,12 @@ impl Limits {
             policy.scratchpad = Some(who.pad.path());
             context.guard = Some(Guard::new(Arc::new(policy)));
         }
-        if let Some(level) = &self.level {
-            let mut binding = self.binding(level, who, &temp);
-            let own = who.writable.iter().map(|folder| folder.to_path_buf());
-            binding.write.extend(own);
+        if let Some(binding) = &site.binding {
+            let mut binding = binding.clone();
+            if let Some(temp) = context.fence.roots().last() {
+                binding.kept = kept_but(&binding.kept, temp);
+            }
+            binding.write.push(temp);
             context.sandbox = Some(Sandbox {
                 program,
                 binding,
@@ -178,15 +179,30 @@ impl Limits {
         Ok(context)
     }
 
+    /// What agents in one place share of their surroundings.
+    fn survey(&self, who: &Occupant<'_>, spill: &Path) -> Site {
+        let root = who.worktree.map_or(who.cwd, |tree| &tree.path);
+        let add_dirs = apart(&self.add_dirs, who.worktree);
+        let mut roots: Vec<(&Path, Access)> = vec![(root, Access::Write)];
+        roots.extend(who.writable.iter().map(|folder| (*folder, Access::Write)));
+        roots.extend(add_dirs.iter().map(|dir| (dir.as_path(), Access::Write)));
+        roots.push((spill, Access::Read));
+        roots.extend(who.readable.iter().map(|folder| (*folder, Access::Read)));
+        Site {
+            fence: Fence::new(roots),
+            excludes: system::excludes(),
+            binding: self.level.as_ref().map(|level| self.binding(level, who)),
+        }
+    }
+
     /// What an agent's commands may do.
-    fn binding(&self, level: &Level, who: &Occupant<'_>, temp: &Path) -> Binding {
+    fn binding(&self, level: &Level, who: &Occupant<'_>) -> Binding {
         let cwd = who.cwd;
         let lifted: Vec<PathBuf> = self.allow_write.iter().map(|path| cwd.join(path)).collect();
         let lifted = apart(&lifted, who.worktree);
         let mut folders = vec![who.worktree.map_or(cwd, |tree| &tree.path).to_owned()];
         folders.extend(apart(&self.add_dirs, who.worktree));
         let mut write = folders.clone();
-        write.push(temp.to_owned());
         write.extend(lifted.iter().cloned());
         match who.worktree {
             Some(tree) => write.extend(tree.writable()),
@@ -198,6 +214,8 @@ impl Limits {
             Some(_) => (kept(&folders, &write, &lifted), unmade(&folders, &lifted)),
             None => (Vec::new(), Vec::new()),
         };
+        let own = who.writable.iter().map(|folder| folder.to_path_buf());
+        write.extend(own);
         Binding {
             write,
             network: self.network,

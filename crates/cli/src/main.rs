@@ -28,6 +28,7 @@ mod sessions;
 mod settings;
 mod show;
 mod signals;
+mod site;
 mod small;
 mod system;
 mod view;

@@ -5,7 +5,7 @@ use crate::guardrails::Guardrails;
 use crate::history::Traces;
 use crate::outfit::Outfitter;
 use crate::report::Report;
-use crate::roster::{Progress, Roster, State, Task};
+use crate::roster::{Roster, State, Task};
 use gaffer_agent::{CompactionLimits, Sender};
 use gaffer_model::Prices;
 use gaffer_protocol::{
@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// So many in front of the queue see every step of it.
+const NEAR: usize = 50;
 
 /// A session's crew. Clones are the same crew.
 #[derive(Debug, Clone)]
@@ -283,16 +286,18 @@ impl Crew {
     }
 
     /// Shows those who wait where they stand.
+    ///
+    /// Far behind, a place is shown now and then: in a queue of thousands everybody's place
+    /// changes with every start.
     pub(crate) fn show_queue(&self) {
-        let queued: Vec<AgentId> = {
+        let is_shown = |place: usize| place <= NEAR || place.is_multiple_of(NEAR);
+        let queued: Vec<(usize, AgentId)> = {
             let roster = self.0.roster();
-            let queued = roster
-                .live()
-                .filter(|(_, it)| it.progress == Progress::Queued);
-            queued.map(|(task, _)| task.id).collect()
+            let queued = (1..).zip(roster.queue());
+            queued.filter(|(place, _)| is_shown(*place)).collect()
         };
-        for (place, id) in queued.into_iter().enumerate() {
-            self.emit(id, EventKind::Waiting(Waiting::Queue(place + 1)));
+        for (place, id) in queued {
+            self.emit(id, EventKind::Waiting(Waiting::Queue(place)));
         }
     }
 }

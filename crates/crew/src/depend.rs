@@ -183,6 +183,7 @@ impl Crew {
                     (&standing, roster.get_mut(id).and_then(Task::live_mut))
                 {
                     live.progress = Progress::Queued;
+                    roster.line_up(id);
                 }
                 standing
             };

@@ -202,6 +202,9 @@ impl Crew {
         };
         let end = report.end.clone();
         let before = std::mem::replace(&mut task.state, State::Ended(end));
+        if matches!(&before, State::Live(live) if live.progress == Progress::Queued) {
+            roster.leave_queue(id);
+        }
         self.0.ends.send_modify(|count| *count += 1);
         let (waiter, late) = match before {
             State::Live(live) => (live.waiter, live.late),

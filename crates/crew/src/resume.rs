@@ -379,7 +379,7 @@ impl Found {
         };
         match (&self.was, self.was.end()) {
             (Was::Done(_) | Was::Interrupted, Some(how)) => vec![end(how)],
-            (Was::Lost(_), Some(how)) => vec![Change::Start(self.task.clone()), end(how)],
+            (Was::Lost(_), Some(how)) => vec![Change::Start(Box::new(self.task.clone())), end(how)],
             _ => Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use gaffer_protocol::{
 use gaffer_store::book;
 use gaffer_tools::Seen;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
@@ -20,8 +20,11 @@ use tokio_util::sync::CancellationToken;
 /// All tasks of a session, in the order of their starts.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    tasks: BTreeMap<AgentId, Task>,
-    order: Vec<AgentId>,
+    tasks: Vec<Task>,
+    /// Where each stands among them.
+    index: HashMap<AgentId, usize>,
+    /// Who waits for a place, the next one first.
+    queue: VecDeque<AgentId>,
     names: HashMap<AgentName, AgentId>,
     /// How many of each type were started, for names.
     started: HashMap<String, u32>,
@@ -155,11 +158,11 @@ impl Spending {
 
 impl Roster {
     pub(crate) fn get(&self, id: AgentId) -> Option<&Task> {
-        self.tasks.get(&id)
+        self.tasks.get(*self.index.get(&id)?)
     }
 
     pub(crate) fn get_mut(&mut self, id: AgentId) -> Option<&mut Task> {
-        self.tasks.get_mut(&id)
+        self.tasks.get_mut(*self.index.get(&id)?)
     }
 
     /// A worker by what people or models call it.
@@ -169,7 +172,7 @@ impl Roster {
             Ok(id) => id,
             Err(_) => *self.names.get(&AgentName::parse(text).ok()?)?,
         };
-        self.tasks.get(&id)
+        self.get(id)
     }
 
     pub(crate) fn has_name(&self, name: &AgentName) -> bool {
@@ -192,25 +195,50 @@ impl Roster {
     }
 
     pub(crate) fn has_id(&self, id: AgentId) -> bool {
-        self.tasks.contains_key(&id)
+        self.index.contains_key(&id)
     }
 
     pub(crate) fn add(&mut self, task: Task) {
         self.names.insert(task.name.clone(), task.id);
-        self.order.push(task.id);
-        self.tasks.insert(task.id, task);
+        self.index.insert(task.id, self.tasks.len());
+        self.tasks.push(task);
     }
 
     /// Takes back one that never began.
     pub(crate) fn remove(&mut self, id: AgentId) {
-        if let Some(task) = self.tasks.remove(&id) {
-            self.names.remove(&task.name);
-            self.order.retain(|other| *other != id);
+        let Some(place) = self.index.remove(&id) else {
+            return;
+        };
+        let task = self.tasks.remove(place);
+        self.names.remove(&task.name);
+        for (place, task) in self.tasks.iter().enumerate().skip(place) {
+            self.index.insert(task.id, place);
+        }
+        self.leave_queue(id);
+    }
+
+    /// Lets a worker wait for a place, behind all others. Its place among them.
+    pub(crate) fn line_up(&mut self, id: AgentId) -> usize {
+        self.queue.push_back(id);
+        self.queue.len()
+    }
+
+    /// It has a place, or needs none any more.
+    pub(crate) fn leave_queue(&mut self, id: AgentId) {
+        if self.queue.front() == Some(&id) {
+            self.queue.pop_front();
+        } else {
+            self.queue.retain(|other| *other != id);
         }
     }
 
+    /// Who waits for a place, the next one first.
+    pub(crate) fn queue(&self) -> impl Iterator<Item = AgentId> {
+        self.queue.iter().copied()
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Task> {
-        self.order.iter().filter_map(|id| self.tasks.get(id))
+        self.tasks.iter()
     }
 
     pub(crate) fn live(&self) -> impl Iterator<Item = (&Task, &Live)> {
@@ -222,7 +250,7 @@ impl Roster {
 
     /// Takes note of what an agent does.
     pub(crate) fn see(&mut self, agent: AgentId, kind: &EventKind, traces: Option<Traces>) {
-        let Some(task) = self.tasks.get_mut(&agent) else {
+        let Some(task) = self.index.get(&agent).map(|place| &mut self.tasks[*place]) else {
             self.main.see(kind);
             return;
         };

@@ -190,10 +190,7 @@ impl Crew {
             Standing::Waits(names) => names,
         };
         let permit = self.find_place(&mut live, &waits_for);
-        let queued = roster
-            .live()
-            .filter(|(_, it)| it.progress == Progress::Queued);
-        let place = (live.progress == Progress::Queued).then(|| queued.count() + 1);
+        let place = (live.progress == Progress::Queued).then(|| roster.line_up(id));
         let task = book::Task {
             id,
             name,
@@ -241,7 +238,7 @@ impl Crew {
         let letter = self.0.next_letter();
         let prompt = reserved.prompt.by_mail(letter);
         let mut changes = vec![
-            Change::Start(task.clone()),
+            Change::Start(Box::new(task.clone())),
             Change::Send(Letter {
                 id: letter,
                 to: started.id,
@@ -368,6 +365,9 @@ impl Crew {
             _ => Vec::new(),
         };
         let permit = self.find_place(&mut live, &waits_for);
+        if live.progress == Progress::Queued {
+            roster.line_up(id);
+        }
         let task = roster.get_mut(id)?;
         task.state = State::Live(Box::new(live));
         task.runs += u32::from(is_new_run);

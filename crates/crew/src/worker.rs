@@ -214,6 +214,7 @@ fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
         live.since = Instant::now();
         live.heard = live.since;
     }
+    roster.leave_queue(id);
 }
 
 /// All that a worker needs to begin.

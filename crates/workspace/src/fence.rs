@@ -42,6 +42,19 @@ pub struct Fence {
     mounts: Arc<Vec<u64>>,
 }
 
+impl Root {
+    fn open(path: &Path, access: Access) -> Option<Arc<Self>> {
+        let path = path.canonicalize().ok()?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
+        Some(Arc::new(Self {
+            path,
+            handle,
+            access,
+        }))
+    }
+}
+
 /// A path inside the fence, without links.
 #[derive(Debug, Clone)]
 pub struct Fenced {
@@ -71,20 +84,18 @@ const LONGEST: usize = 4096;
 impl Fence {
     /// Folders that cannot be opened are left out: nothing in them can be either.
     pub fn new<P: AsRef<Path>>(roots: impl IntoIterator<Item = (P, Access)>) -> Self {
-        let open = |(path, access): (P, Access)| {
-            let path = path.as_ref().canonicalize().ok()?;
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let handle = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
-            Some(Arc::new(Root {
-                path,
-                handle,
-                access,
-            }))
-        };
+        let open = |(path, access): (P, Access)| Root::open(path.as_ref(), access);
         Self {
             roots: roots.into_iter().filter_map(open).collect(),
             mounts: Arc::new(mounts()),
         }
+    }
+
+    /// These folders and one more, with the handles and the mounts that are known.
+    pub fn with(&self, path: &Path, access: Access) -> Self {
+        let mut fence = self.clone();
+        fence.roots.extend(Root::open(path, access));
+        fence
     }
 
     /// These folders and those of another fence, from the handles that it has.

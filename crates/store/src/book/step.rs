@@ -43,7 +43,7 @@ pub struct Letter {
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A task begins, or waits for its place.
-    Start(Task),
+    Start(Box<Task>),
     /// An ended task goes on.
     GoOn(AgentId),
     End {
@@ -206,7 +206,7 @@ impl Contents {
     pub(super) fn as_step(&self) -> Step {
         let mut changes = Vec::new();
         for entered in &self.tasks {
-            changes.push(Change::Start(entered.task.clone()));
+            changes.push(Change::Start(Box::new(entered.task.clone())));
             let id = entered.task.id;
             changes.extend((1..entered.runs).map(|_| Change::GoOn(id)));
             changes.extend(entered.end.clone().map(|end| Change::End {

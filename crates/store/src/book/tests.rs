@@ -52,7 +52,10 @@ async fn a_task_lives_and_ends_and_its_mail_with_it() {
     let temp = tempfile::tempdir().unwrap();
     let write = book(&temp);
     let steps = [
-        Step::written(vec![Change::Start(task(1)), Change::Send(letter(1, 1))]),
+        Step::written(vec![
+            Change::Start(Box::new(task(1))),
+            Change::Send(letter(1, 1)),
+        ]),
         Step::synced(vec![Change::Send(letter(2, 1))]),
         Step::synced(vec![
             Change::End {
@@ -93,14 +96,14 @@ async fn a_task_lives_and_ends_and_its_mail_with_it() {
 async fn a_step_happens_as_a_whole_or_not_at_all() {
     let temp = tempfile::tempdir().unwrap();
     let book = book(&temp);
-    let first = Step::written(vec![Change::Start(task(1))]);
+    let first = Step::written(vec![Change::Start(Box::new(task(1)))]);
     book.write(first).await.unwrap();
     // Written together: the sound one is not taken down by the other.
     let (sound, broken) = tokio::join!(
-        book.write(Step::written(vec![Change::Start(task(2))])),
+        book.write(Step::written(vec![Change::Start(Box::new(task(2)))])),
         book.write(Step::synced(vec![
             Change::Send(letter(1, 1)),
-            Change::Start(task(1))
+            Change::Start(Box::new(task(1)))
         ])),
     );
     sound.unwrap();
@@ -157,7 +160,10 @@ async fn several_may_write_at_once() {
 async fn a_copy_can_be_taken_while_it_is_written() {
     let temp = tempfile::tempdir().unwrap();
     let book = book(&temp);
-    let step = Step::written(vec![Change::Start(task(1)), Change::Send(letter(7, 1))]);
+    let step = Step::written(vec![
+        Change::Start(Box::new(task(1))),
+        Change::Send(letter(7, 1)),
+    ]);
     book.write(step).await.unwrap();
     let other = Book::at(temp.path().join("copy.db"));
     book.copy_to(&other).unwrap();
@@ -177,7 +183,7 @@ fn no_book_says_nothing_and_none_is_made_by_reading() {
 async fn what_a_newer_version_wrote_is_left_alone() {
     let temp = tempfile::tempdir().unwrap();
     let first = book(&temp);
-    let start = || Step::written(vec![Change::Start(task(1))]);
+    let start = || Step::written(vec![Change::Start(Box::new(task(1)))]);
     first.write(start()).await.unwrap();
     let connection = rusqlite::Connection::open(temp.path().join(FILE)).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
@@ -194,7 +200,10 @@ async fn a_damaged_book_is_kept_and_begins_anew_with_what_can_be_read() {
     {
         let book = book(&temp);
         for n in 1..=40 {
-            let started = vec![Change::Start(task(n)), Change::Send(letter(n.into(), n))];
+            let started = vec![
+                Change::Start(Box::new(task(n))),
+                Change::Send(letter(n.into(), n)),
+            ];
             book.write(Step::written(started)).await.unwrap();
         }
     }
@@ -217,7 +226,7 @@ async fn a_damaged_book_is_kept_and_begins_anew_with_what_can_be_read() {
         assert!(contents.tasks.len() <= 40 && contents.letters.len() <= 40);
         read += usize::from(contents.tasks.len() == 40);
         // Whatever was damaged: the book can be written now, and says what it said.
-        let step = Step::synced(vec![Change::Start(task(99))]);
+        let step = Step::synced(vec![Change::Start(Box::new(task(99)))]);
         book(&temp).write(step).await.unwrap();
         let again = book(&temp).read().unwrap();
         assert_eq!(again.tasks.len(), contents.tasks.len() + 1, "byte {at}");
@@ -234,7 +243,7 @@ async fn a_damaged_book_is_kept_and_begins_anew_with_what_can_be_read() {
         let path = temp.path().join(FILE);
         std::fs::write(&path, &whole[..size]).unwrap();
         let contents = book(&temp).take_up().unwrap();
-        let step = Step::synced(vec![Change::Start(task(99))]);
+        let step = Step::synced(vec![Change::Start(Box::new(task(99)))]);
         book(&temp).write(step).await.unwrap();
         if size > 0 {
             assert!(!contents.damaged.is_empty(), "{size} bytes");
@@ -253,7 +262,7 @@ async fn the_owner_keeps_its_lock_whatever_it_syncs() {
     let owner = book(&temp);
     let inode = || temp.path().join(FILE).metadata().unwrap().ino();
     for n in 1..=3 {
-        let step = Step::synced(vec![Change::Start(task(n))]);
+        let step = Step::synced(vec![Change::Start(Box::new(task(n)))]);
         owner.write(step).await.unwrap();
         let locks = std::fs::read_to_string("/proc/locks").unwrap();
         let own = format!(" {} ", std::process::id());

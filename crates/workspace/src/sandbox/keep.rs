@@ -89,6 +89,23 @@ pub fn kept(folders: &[PathBuf], write: &[PathBuf], lifted: &[PathBuf]) -> Vec<K
     kept
 }
 
+/// The same for commands that may write one more folder, which exists and is named without links.
+pub fn kept_but(kept: &[Kept], write: &Path) -> Vec<Kept> {
+    let is_above = |one: &Kept| write.starts_with(&one.path) && write != one.path;
+    let mut kept = kept.to_vec();
+    if kept
+        .iter()
+        .any(|one| one.how == Hold::ReadOnly && is_above(one))
+    {
+        kept.push(Kept {
+            path: write.to_owned(),
+            how: Hold::Writable,
+        });
+        kept.sort();
+    }
+    kept
+}
+
 /// What would name another place for a checkout's config and hooks, and never exists in a plain one.
 pub fn unmade(folders: &[PathBuf], lifted: &[PathBuf]) -> Vec<PathBuf> {
     let lifted = |own: &PathBuf| {

@@ -15,7 +15,7 @@ mod level;
 mod mounts;
 
 pub use git::git_paths;
-pub use keep::{Hold, Kept, kept, unmade};
+pub use keep::{Hold, Kept, kept, kept_but, unmade};
 pub use level::{Level, Means};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
