@@ -51,6 +51,8 @@ mod gear;
 mod harness;
 mod headless;
 mod hooks;
+#[cfg(feature = "coordinator")]
+mod integrate;
 mod jobs;
 mod mode;
 mod pdf;

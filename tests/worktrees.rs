@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A project with one commit.
-fn project() -> Place {
+pub(crate) fn project() -> Place {
     let place = Place::new();
     place.write("project/f", "one\n");
     place.write("project/.gitignore", "*.o\n");
@@ -22,7 +22,7 @@ fn project() -> Place {
 }
 
 /// What the user does in the project.
-fn sh(place: &Place, script: &str) -> String {
+pub(crate) fn sh(place: &Place, script: &str) -> String {
     let mut plan = Plan::new("sh", place.project()).args(["-c", script]);
     plan.env = vec![("GIT_CONFIG_GLOBAL".into(), "/dev/null".into())];
     let bounds = Bounds {
@@ -46,7 +46,7 @@ fn sh(place: &Place, script: &str) -> String {
 
 const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
 
-fn crew(place: &Place, script: &Value, more: &[&str]) -> Ran {
+pub(crate) fn crew(place: &Place, script: &Value, more: &[&str]) -> Ran {
     let args = [
         "-p",
         "go",
@@ -59,22 +59,22 @@ fn crew(place: &Place, script: &Value, more: &[&str]) -> Ran {
     run(place.scripted(&script.to_string(), &args))
 }
 
-fn agent(name: &str) -> Value {
+pub(crate) fn agent(name: &str) -> Value {
     json!({"tool": "Agent", "as": name, "input": {
         "description": format!("Task {name}"), "name": name, "prompt": "go", "isolation": "worktree",
     }})
 }
 
-fn bash(command: &str) -> Value {
+pub(crate) fn bash(command: &str) -> Value {
     json!({"calls": [{"tool": "Bash", "as": "it", "input": {"command": command}}]})
 }
 
-fn worktree(place: &Place, args: &[&str]) -> Ran {
+pub(crate) fn worktree(place: &Place, args: &[&str]) -> Ran {
     run(place.gaffer(&[&["worktree"], args].concat()))
 }
 
 /// The worktrees that are there, by their folders.
-fn left(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn left(place: &Place) -> Vec<PathBuf> {
     let list = sh(place, "git worktree list --porcelain");
     let paths = list
         .lines()

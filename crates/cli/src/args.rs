@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod integrate;
 pub(crate) mod sessions;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -182,6 +183,8 @@ Examples:
   gaffer worktree list                     what workers left, and where
   gaffer worktree diff agent-3f2b          all that a worker changed
   gaffer worktree merge agent-3f2b         bring its commits into your branch
+  gaffer worktree integrate agent-3f2b agent-77c1 --test 'cargo test'
+                                           merge several, with tests after each, into a new branch
   gaffer worktree remove agent-3f2b        remove it, if nothing would be lost
   gaffer worktree remove agent-3f2b --ignored
                                            the same with its build output
@@ -200,6 +203,9 @@ pub(crate) enum WorktreeCommand {
     /// Merge a worktree's branch into the branch that is checked out here. A conflict changes
     /// nothing.
     Merge(WorktreeArgs),
+    /// Merge the branches of finished tasks one after another, with their checks, and move the
+    /// target once all are through.
+    Integrate(integrate::IntegrateArgs),
     /// Remove a worktree, and its branch if another one has all of it. Refuses, with the reason,
     /// where work would be lost.
     Remove {

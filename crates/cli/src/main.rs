@@ -12,6 +12,7 @@ mod headless;
 mod hooks;
 mod house;
 mod input;
+mod integrate;
 mod limits;
 mod main_agent;
 mod meter;
@@ -34,6 +35,7 @@ mod system;
 mod view;
 mod workshop;
 mod worktree;
+mod worktree_integrate;
 mod yard;
 
 use args::{Args, Command};

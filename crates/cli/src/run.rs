@@ -252,6 +252,7 @@ fn workshop(
     };
     Ok(Workshop {
         yard: Yard::new(&job.cwd, base),
+        integrate: job.settings.integrate.clone(),
         session: job.session,
         folder: opened.folder.clone(),
         limits: job.limits,

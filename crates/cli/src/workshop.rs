@@ -1,16 +1,19 @@
 //! Equips workers: their tools, their model, their surroundings, what they are told first.
 
 use crate::gear::Gear;
+use crate::integrate;
 use crate::limits::{Limits, Occupant};
 use crate::models::Models;
+use crate::settings::IntegrateSettings;
 use crate::yard::{self, Yard};
 use futures_util::future::BoxFuture;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_agent::{Documents, Memory, Places, Surroundings};
-use gaffer_crew::{Hand, Outfit, Outfitter};
+use gaffer_crew::{Crew, Hand, Integration, Outfit, Outfitter};
+use gaffer_protocol::event::Integrated;
 use gaffer_protocol::{AgentId, Block, Clock, EventSink, Origin, SessionId, notification};
 use gaffer_store::SessionFolder;
-use gaffer_tools::hook::{self, AgentHooks};
+use gaffer_tools::hook::{self, AgentHooks, Moment};
 use gaffer_tools::permission::Role;
 use gaffer_tools::{Context, ToolSet};
 use gaffer_workspace::scratchpad::Scratchpad;
@@ -40,6 +43,7 @@ pub(crate) struct Workshop {
     /// By type and model: the same bytes for all workers of a type.
     pub(crate) outfits: Mutex<HashMap<(String, Option<String>), Outfit>>,
     pub(crate) yard: Yard,
+    pub(crate) integrate: IntegrateSettings,
 }
 
 impl Workshop {
@@ -71,6 +75,21 @@ impl Workshop {
             true => None,
             false => Memory::of(kind, &self.places).ok().flatten(),
         }
+    }
+
+    /// The hooks for what becomes of a worker when it has ended.
+    pub(crate) fn hooks_of(&self, id: AgentId) -> Option<AgentHooks> {
+        let hooks = self.gear.hooks.clone().filter(|_| !self.is_bare)?;
+        let who = hook::Who {
+            agent: id,
+            session: self.session.as_str().to_owned(),
+            transcript: self.folder.transcript(id),
+            permission_mode: self.limits.permission_mode().to_owned(),
+            worker: None,
+            events: self.events.clone(),
+            news: Box::new(|_| false),
+        };
+        Some(AgentHooks::new(hooks, who))
     }
 
     fn hooks(&self, hand: &Hand<'_>, mode: &str) -> Option<AgentHooks> {
@@ -187,21 +206,44 @@ impl Outfitter for Workshop {
         let session = self.session.as_str();
         Box::pin(async move {
             let name = hand.id.to_string();
-            self.yard
-                .enter(&New {
-                    place: &place,
-                    session,
-                    name: &name,
-                    task: hand.description,
-                    now: self.clock.now(),
-                })
-                .await
+            let new = New {
+                place: &place,
+                session,
+                name: &name,
+                task: hand.description,
+                now: self.clock.now(),
+            };
+            if let Some(made) = self.yard.enter(&new).await?
+                && let Some(hooks) = self.hooks(hand, self.limits.permission_mode())
+            {
+                hooks.at(made.path, Moment::WorktreeCreate { name }).await;
+            }
+            Ok(())
         })
+    }
+
+    fn integrate<'a>(
+        &'a self,
+        crew: &'a Crew,
+        order: &'a Integration,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<(String, Integrated), String>> {
+        Box::pin(integrate::for_crew(self, crew, order, context))
     }
 
     fn release(&self, id: AgentId) -> BoxFuture<'_, Option<notification::Worktree>> {
         let tree = Worktree::find(&self.folder.worktrees(), &id.to_string());
-        Box::pin(async move { self.yard.leave(&tree?).await })
+        Box::pin(async move {
+            let tree = tree?;
+            if self.yard.is_untouched(&tree).await
+                && let Some(hooks) = self.hooks_of(id)
+            {
+                let worktree_path = tree.path.clone();
+                let moment = Moment::WorktreeRemove { worktree_path };
+                hooks.at(self.cwd.clone(), moment).await;
+            }
+            self.yard.leave(&tree).await
+        })
     }
 }
 

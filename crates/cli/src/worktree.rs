@@ -4,6 +4,7 @@ use crate::args::{Common, RepositoryArgs, WorktreeArgs, WorktreeCommand};
 use crate::exit::{Exit, Usage};
 use crate::headless::working_folder;
 use crate::system::{self, SystemClock, plain};
+use crate::worktree_integrate::integrate;
 use anyhow::Context;
 use gaffer_protocol::{Clock, Timestamp};
 use gaffer_store::{Found, Home};
@@ -11,11 +12,14 @@ use gaffer_workspace::worktree::{
     Allowance, Base, Fate, Git, Merged, Trace, Worktree, WorktreeError, Worktrees,
 };
 use std::io::Write;
+use std::path::PathBuf;
 
 /// A repository and what workers left in it.
-struct Yard {
-    trees: Worktrees,
-    all: Vec<(Worktree, Found)>,
+pub(crate) struct Yard {
+    pub(crate) trees: Worktrees,
+    pub(crate) all: Vec<(Worktree, Found)>,
+    /// Where worktrees are, of all sessions.
+    pub(crate) places: Vec<PathBuf>,
 }
 
 pub(crate) fn worktree(command: &WorktreeCommand) -> anyhow::Result<Exit> {
@@ -28,6 +32,7 @@ pub(crate) fn worktree(command: &WorktreeCommand) -> anyhow::Result<Exit> {
             WorktreeCommand::List(args) => list(&Yard::open(args).await?).await,
             WorktreeCommand::Diff(args) => diff(args).await,
             WorktreeCommand::Merge(args) => merge(args).await,
+            WorktreeCommand::Integrate(args) => integrate(args).await,
             WorktreeCommand::Remove {
                 which,
                 ignored,
@@ -45,7 +50,7 @@ pub(crate) fn worktree(command: &WorktreeCommand) -> anyhow::Result<Exit> {
 }
 
 impl Yard {
-    async fn open(args: &RepositoryArgs) -> anyhow::Result<Self> {
+    pub(crate) async fn open(args: &RepositoryArgs) -> anyhow::Result<Self> {
         let home = system::home();
         let home = home.ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
         let cwd = working_folder(&Common {
@@ -60,6 +65,8 @@ impl Yard {
         };
         // A repository may have been worked on from several of its folders.
         let sessions = Home::new(home).all_sessions();
+        let places = sessions.iter().map(|found| found.folder.worktrees());
+        let places: Vec<PathBuf> = places.collect();
         let mut all: Vec<(Worktree, Found)> = sessions
             .into_iter()
             .flat_map(|found| {
@@ -69,11 +76,11 @@ impl Yard {
             .filter(|(tree, _)| trees.has(tree))
             .collect();
         all.sort_by_key(|(tree, _)| tree.made);
-        Ok(Self { trees, all })
+        Ok(Self { trees, all, places })
     }
 
     /// The one that a name means.
-    fn find(&self, name: &str) -> Result<&(Worktree, Found), Usage> {
+    pub(crate) fn find(&self, name: &str) -> Result<&(Worktree, Found), Usage> {
         let is_it = |tree: &Worktree| {
             let end = tree.branch.rsplit('/').next();
             tree.name == name || tree.branch == name || end == Some(name)
@@ -109,7 +116,7 @@ impl Yard {
     }
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     print_bytes(text.as_bytes())
 }
 
@@ -250,7 +257,11 @@ async fn prune(yard: &Yard) -> anyhow::Result<Exit> {
         let line = format!("gaffer: {} is gone, but not forgotten: {why}", tree.name);
         system::say(&plain(&line));
     }
-    if pruned.forgotten.is_empty() && pruned.kept.is_empty() {
+    let scratch = yard.trees.clear_stale(&yard.places).await?.unwrap_or(0);
+    if scratch > 0 {
+        print("Removed what an integration that was cut short had left.\n")?;
+    }
+    if pruned.forgotten.is_empty() && pruned.kept.is_empty() && scratch == 0 {
         print("Nothing to forget.\n")?;
     }
     Ok(match pruned.kept.is_empty() {

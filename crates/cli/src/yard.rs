@@ -1,7 +1,7 @@
 //! The worktrees of a session's workers: made when one is to have one, ended with its run.
 
 use gaffer_protocol::{Block, Origin, notification};
-use gaffer_workspace::worktree::{Base, Fate, Git, New, Worktree, Worktrees};
+use gaffer_workspace::worktree::{Base, Fate, Git, New, State, Worktree, Worktrees};
 use std::path::{Path, PathBuf};
 use tokio::sync::OnceCell;
 
@@ -31,18 +31,18 @@ impl Yard {
         folders.any(|folder| folder.join(".git").exists())
     }
 
-    async fn trees(&self) -> Result<&Worktrees, String> {
+    pub(crate) async fn trees(&self) -> Result<&Worktrees, String> {
         let open = || Worktrees::of(Git::default(), &self.project, self.base);
         let trees = self.trees.get_or_try_init(open).await;
         trees.map_err(|error| format!("no worktree: {error}"))
     }
 
-    /// Makes a worker's worktree, or finds the one that it had before.
-    pub(crate) async fn enter(&self, new: &New<'_>) -> Result<(), String> {
+    /// Makes a worker's worktree, or finds the one that it had before. One that was made is named.
+    pub(crate) async fn enter(&self, new: &New<'_>) -> Result<Option<Worktree>, String> {
         let before = Worktree::find(new.place, new.name);
         if let Some(tree) = before.filter(Worktree::is_whole) {
             return match tree.path.is_dir() {
-                true => Ok(()),
+                true => Ok(None),
                 // Another in its place would hide that its work is gone.
                 false => Err(format!(
                     "its worktree {} is gone; its branch is {}",
@@ -52,8 +52,16 @@ impl Yard {
             };
         }
         let made = self.trees().await?.create(new).await;
-        made.map(drop)
+        made.map(Some)
             .map_err(|error| format!("no worktree: {error}"))
+    }
+
+    /// Whether nothing was done in a worktree, so that it goes when its worker leaves.
+    pub(crate) async fn is_untouched(&self, tree: &Worktree) -> bool {
+        match self.trees().await {
+            Ok(trees) => trees.state(tree).await == State::Untouched,
+            Err(_) => false,
+        }
     }
 
     /// Removes a worktree in which nothing was done, and names any other.

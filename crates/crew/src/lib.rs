@@ -7,6 +7,7 @@ mod ends;
 mod fit;
 mod guardrails;
 mod history;
+mod integrate;
 mod lead;
 pub mod ledger;
 mod mail;
@@ -25,6 +26,7 @@ mod worker;
 
 pub use crew::{Crew, CrewLimits, CrewParts, Stopped};
 pub use guardrails::Guardrails;
+pub use integrate::{Branch, Integration};
 pub use mail::{Fate, MailError, Receipt, Sender as MailSender};
 pub use outfit::{Hand, Outfit, Outfitter};
 pub use report::Report;

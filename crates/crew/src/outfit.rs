@@ -1,8 +1,11 @@
 //! What workers are made of. The binary knows where it comes from; the crew only puts it together.
 
+use crate::crew::Crew;
+use crate::integrate::Integration;
 use futures_util::future::BoxFuture;
 use gaffer_agent::agent_type::{AgentType, AgentTypes};
 use gaffer_model::{Conversation, Model, Prefix, Who};
+use gaffer_protocol::event::Integrated;
 use gaffer_protocol::notification::Worktree;
 use gaffer_protocol::{AgentId, AgentName, Block};
 use gaffer_tools::{Context, Tool, ToolSet};
@@ -33,6 +36,17 @@ pub trait Outfitter: Send + Sync + fmt::Debug {
 
     /// Makes the worktree of a worker that is to have one, or finds it again. Its place is there.
     fn isolate<'a>(&'a self, _: &'a Hand<'_>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err("there are no worktrees here".to_owned()) })
+    }
+
+    /// Merges the branches of ended workers. The report, and what came of it for who watches; an
+    /// error where nothing was tried.
+    fn integrate<'a>(
+        &'a self,
+        _: &'a Crew,
+        _: &'a Integration,
+        _: &'a Context,
+    ) -> BoxFuture<'a, Result<(String, Integrated), String>> {
         Box::pin(async { Err("there are no worktrees here".to_owned()) })
     }
 

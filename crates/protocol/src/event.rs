@@ -73,6 +73,8 @@ pub enum EventKind {
     Settled(u64),
     /// What a guardrail has to say about an order of this agent.
     Advice(Box<Advice>),
+    /// What came of integrating the branches of finished workers.
+    Integrated(Box<Integrated>),
     /// Word for the user that is no part of the conversation: what a hook has to say, for one.
     Notice(String),
     AgentEnded(Box<AgentEnded>),
@@ -103,6 +105,20 @@ impl std::fmt::Display for Advice {
             excerpt => write!(f, "{} (\"{excerpt}\"): {}", self.rule, self.text),
         }
     }
+}
+
+/// An integration of branches.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Integrated {
+    /// The branch; none where a new one would have been made and was not.
+    pub into: Option<String>,
+    pub before: String,
+    /// The commit that the branch is at now; none where it was not moved.
+    pub after: Option<String>,
+    pub merged: usize,
+    pub left_out: usize,
+    /// All of it in one line.
+    pub summary: String,
 }
 
 /// Who asked for a compaction.

@@ -2,11 +2,14 @@
 //!
 //! A process gets a group of its own. In [`run`] it has a closed standard input and one pipe for
 //! both outputs, so that what it prints stays in order; in [`talk()`] it is given a text and its
-//! outputs are kept apart. Dropping the future ends the whole group.
+//! outputs are kept apart. Dropping the future ends the whole group. Only what [`through()`] runs is
+//! never ended.
 
 mod talk;
+mod through;
 
 pub use talk::{Limits, Talked, talk};
+pub use through::through;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};

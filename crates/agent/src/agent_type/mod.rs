@@ -13,8 +13,9 @@ use std::path::PathBuf;
 
 /// Tools that no worker has, whatever its type says: only who manages has them. A team adds
 /// SendMessage for its members by itself.
-pub const NEVER: [&str; 5] = [
+pub const NEVER: [&str; 6] = [
     "Agent",
+    "Integrate",
     "SendMessage",
     "TaskStop",
     "TeamCreate",

@@ -4,7 +4,7 @@ use super::*;
 
 /// Each rule, and words of the prompt that teach it. Whoever takes a rule out of the prompt, or
 /// says it in other words, says so here.
-const RULES: [(&str, &[&str]); 36] = [
+const RULES: [(&str, &[&str]); 37] = [
     (
         "tell the user briefly what was launched, and end the turn",
         &["tell the user in a sentence or two what runs and why, then end your turn"],
@@ -152,6 +152,13 @@ const RULES: [(&str, &[&str]); 36] = [
         &[
             "you sent a worker the wrong way",
             "stop it at once and send it what is right",
+        ],
+    ),
+    (
+        "worktrees for writers side by side, and their integration",
+        &[
+            "give each `isolation: \"worktree\"`",
+            "Integrate merges their branches with their checks",
         ],
     ),
     ("partial results", &["Use partial results"]),

@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) retry: RetrySettings,
     pub(crate) sandbox: SandboxSettings,
     pub(crate) worktree: WorktreeSettings,
+    /// How finished branches are integrated.
+    pub(crate) integrate: IntegrateSettings,
     pub(crate) permissions: PermissionSettings,
     /// By event; see docs.
     pub(crate) hooks: serde_json::Map<String, serde_json::Value>,
@@ -133,6 +135,15 @@ pub(crate) struct WorktreeSettings {
     pub(crate) base_ref: BaseRef,
 }
 
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub(crate) struct IntegrateSettings {
+    /// The project's own test command, run after each merge.
+    pub(crate) test: Option<String>,
+    /// So long a check may take.
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
 /// What the worktree of a worker begins from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -174,7 +185,7 @@ pub(crate) struct RetrySettings {
 const LEAST_WINDOW: u64 = 4_000;
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 25] = [
+pub(crate) const KEYS: [(&str, &str); 26] = [
     ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -185,6 +196,7 @@ pub(crate) const KEYS: [(&str, &str); 25] = [
     ("retry", "{}"),
     ("sandbox", "{}"),
     ("worktree", "{}"),
+    ("integrate", "{}"),
     ("permissions", "{}"),
     ("hooks", "{}"),
     ("disableAllHooks", "false"),
@@ -282,6 +294,9 @@ impl Settings {
         }
         if self.auto_compact_window.is_some_and(|it| it < LEAST_WINDOW) {
             return Err(format!("`autoCompactWindow` is at least {LEAST_WINDOW}"));
+        }
+        if self.integrate.timeout_seconds == Some(0) {
+            return Err("`integrate.timeoutSeconds` is at least 1".to_owned());
         }
         if self.cleanup_period_days == Some(0) {
             return Err("`cleanupPeriodDays` is at least 1".to_owned());

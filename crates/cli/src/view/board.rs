@@ -197,6 +197,7 @@ fn unknown(event: &Event) -> Option<Said> {
         ),
         EventKind::Notice(text) => (About::Notice, text.clone()),
         EventKind::Advice(advice) => (About::Notice, format!("advice: {advice}")),
+        EventKind::Integrated(it) => (About::Notice, it.summary.clone()),
         _ => return None,
     };
     Some(Said {

@@ -1,7 +1,7 @@
 //! The crew as a program sees it in the stream: who was started by which call, and what came of
 //! each.
 
-use gaffer_protocol::event::{Advice, AgentEnded, AgentStarted, Denied};
+use gaffer_protocol::event::{Advice, AgentEnded, AgentStarted, Denied, Integrated};
 use gaffer_protocol::{
     AgentId, CallId, End, Event, Notification, Status, Timestamp, Usage, Waiting,
 };
@@ -23,6 +23,10 @@ pub(super) struct Crew {
     /// What guardrails had to say, by rule, and how much of it was a refusal.
     advice: BTreeMap<String, u32>,
     refusals: u32,
+    /// Integrations, and the branches that they merged and left out.
+    integrations: u32,
+    merged: usize,
+    left_out: usize,
 }
 
 #[derive(Debug)]
@@ -119,6 +123,14 @@ impl Crew {
         self.refusals += u32::from(advice.is_refusal);
     }
 
+    pub(super) fn integrated(&mut self, integrated: &Integrated) {
+        self.integrations += 1;
+        self.left_out += integrated.left_out;
+        if integrated.after.is_some() {
+            self.merged += integrated.merged;
+        }
+    }
+
     /// Those of the session's own agent, then those of workers.
     pub(super) fn denials(&self, own: &[Denied]) -> Vec<Value> {
         let own = own.iter().map(|denied| denial(denied, None));
@@ -145,6 +157,9 @@ impl Crew {
             "total_tokens": self.tokens,
             "advice": self.advice,
             "advice_refused": self.refusals,
+            "integrations": self.integrations,
+            "branches_merged": self.merged,
+            "branches_left_out": self.left_out,
         })
     }
 }
@@ -182,6 +197,19 @@ pub(super) fn advice(advice: &Advice) -> Value {
         "text": advice.text,
         "score": advice.score,
         "refused": advice.is_refusal,
+    })
+}
+
+pub(super) fn integrated(integrated: &Integrated) -> Value {
+    json!({
+        "type": "system",
+        "subtype": "integrated",
+        "into": integrated.into,
+        "before": integrated.before,
+        "after": integrated.after,
+        "merged": integrated.merged,
+        "left_out": integrated.left_out,
+        "summary": integrated.summary,
     })
 }
 

@@ -4,7 +4,7 @@
 use super::View;
 use super::crew::{self, Crew};
 use crate::system;
-use gaffer_protocol::event::{AgentEnded, SessionStarted};
+use gaffer_protocol::event::{Advice, AgentEnded, Integrated, SessionStarted};
 use gaffer_protocol::ids::uuid_v4;
 use gaffer_protocol::{
     AgentId, Answer, Block, Cost, Event, EventKind, Message, Origin, ResultPart, SessionId,
@@ -147,6 +147,16 @@ impl Json {
         }));
     }
 
+    fn advised(&mut self, advice: &Advice) {
+        self.crew.advised(advice);
+        self.stream(crew::advice(advice));
+    }
+
+    fn integrated(&mut self, integrated: &Integrated) {
+        self.crew.integrated(integrated);
+        self.stream(crew::integrated(integrated));
+    }
+
     /// What is not in the stream is said beside it.
     fn notice(&self, text: &str) {
         if self.style == Style::ResultOnly {
@@ -282,10 +292,8 @@ impl View for Json {
                 "subtype": "permission_settled",
                 "number": number,
             })),
-            EventKind::Advice(advice) => {
-                self.crew.advised(advice);
-                self.stream(crew::advice(advice));
-            }
+            EventKind::Advice(advice) => self.advised(advice),
+            EventKind::Integrated(integrated) => self.integrated(integrated),
             EventKind::Notice(text) => self.notice(text),
             EventKind::AgentEnded(ended) if self.crew.is_worker(event.agent) => {
                 self.crew.ended(event.agent, ended);

@@ -1,6 +1,8 @@
 //! The tools that manage a crew. They are all that a coordinator has, beside the scratchpad.
 
 pub mod agent;
+#[cfg(feature = "coordinator")]
+pub mod integrate;
 pub mod send_message;
 pub mod task_stop;
 
@@ -47,12 +49,18 @@ pub fn tools(crew: &Crew, caller: AgentId, manner: Manner) -> Vec<Arc<dyn Tool>>
             without,
         ),
     };
-    vec![
+    let all = vec![
         starts,
         erase(send_message::SendMessage {
             crew: crew.clone(),
             caller,
         }),
         erase(task_stop::TaskStop(crew.clone())),
-    ]
+    ];
+    #[cfg(feature = "coordinator")]
+    let all = match manner == Manner::Coordinator && crew.parts().outfitter.has_worktrees() {
+        true => [all, vec![integrate::tool(crew.clone(), caller)]].concat(),
+        false => all,
+    };
+    all
 }

@@ -125,6 +125,14 @@ pub enum Moment {
         title: Option<String>,
         notification_type: String,
     },
+    WorktreeCreate {
+        /// The worker's id, which is the folder's name.
+        name: String,
+    },
+    WorktreeRemove {
+        #[serde(serialize_with = "as_text")]
+        worktree_path: PathBuf,
+    },
 }
 
 impl Moment {
@@ -143,6 +151,8 @@ impl Moment {
             Self::PreCompact { .. } => EventKind::PreCompact,
             Self::PostCompact { .. } => EventKind::PostCompact,
             Self::Notification { .. } => EventKind::Notification,
+            Self::WorktreeCreate { .. } => EventKind::WorktreeCreate,
+            Self::WorktreeRemove { .. } => EventKind::WorktreeRemove,
         }
     }
 

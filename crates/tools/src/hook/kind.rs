@@ -19,6 +19,8 @@ pub enum EventKind {
     PreCompact,
     PostCompact,
     Notification,
+    WorktreeCreate,
+    WorktreeRemove,
 }
 
 /// What a hook that gave no usable reply means: it ran out of time, could not be started, or
@@ -31,7 +33,7 @@ pub enum OnTimeout {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::SessionStart,
         Self::SessionEnd,
         Self::UserPromptSubmit,
@@ -45,6 +47,8 @@ impl EventKind {
         Self::PreCompact,
         Self::PostCompact,
         Self::Notification,
+        Self::WorktreeCreate,
+        Self::WorktreeRemove,
     ];
 
     pub fn name(self) -> &'static str {
@@ -62,6 +66,8 @@ impl EventKind {
             Self::PreCompact => "PreCompact",
             Self::PostCompact => "PostCompact",
             Self::Notification => "Notification",
+            Self::WorktreeCreate => "WorktreeCreate",
+            Self::WorktreeRemove => "WorktreeRemove",
         }
     }
 
@@ -82,7 +88,10 @@ impl EventKind {
 
     /// Whether hooks of this kind can be chosen by a matcher.
     pub fn has_matcher(self) -> bool {
-        !matches!(self, Self::UserPromptSubmit | Self::Stop)
+        !matches!(
+            self,
+            Self::UserPromptSubmit | Self::Stop | Self::WorktreeCreate | Self::WorktreeRemove
+        )
     }
 
     /// Whether a refusal means something. Where it does not, its reason is for the user to see.
@@ -94,6 +103,8 @@ impl EventKind {
                 | Self::SubagentStart
                 | Self::PostCompact
                 | Self::Notification
+                | Self::WorktreeCreate
+                | Self::WorktreeRemove
         )
     }
 

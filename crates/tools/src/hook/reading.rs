@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Events that users' settings may have, but that do not happen here so far.
-const ABSENT_EVENTS: [&str; 20] = [
+const ABSENT_EVENTS: [&str; 18] = [
     "Setup",
     "UserPromptExpansion",
     "PermissionDenied",
@@ -27,8 +27,6 @@ const ABSENT_EVENTS: [&str; 20] = [
     "CwdChanged",
     "DirectoryAdded",
     "FileChanged",
-    "WorktreeCreate",
-    "WorktreeRemove",
     "Elicitation",
     "ElicitationResult",
     "PreModelSwitch",

@@ -28,11 +28,12 @@ const READERS: [&str; 3] = ["Glob", "Grep", "Read"];
 
 /// Tools that manage the crew or the conversation: they touch no file and start no program, and
 /// what they start has its own permissions.
-const UNASKED: [&str; 18] = [
+const UNASKED: [&str; 19] = [
     "Agent",
     "AskUserQuestion",
     "EnterPlanMode",
     "ExitPlanMode",
+    "Integrate",
     "ListAgents",
     "Scratchpad",
     "SendMessage",

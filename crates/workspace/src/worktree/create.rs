@@ -255,7 +255,7 @@ impl Worktrees {
 }
 
 /// The folder of a session's worktrees, without links, for its owner alone.
-fn folder(place: &Path) -> Result<PathBuf, WorktreeError> {
+pub(super) fn folder(place: &Path) -> Result<PathBuf, WorktreeError> {
     let failed = |why| WorktreeError::Io {
         path: place.to_owned(),
         why,
@@ -268,7 +268,7 @@ fn folder(place: &Path) -> Result<PathBuf, WorktreeError> {
 
 /// A config of the checkout's own could name programs for git to run. One that is there can be
 /// held by the sandbox, and one that was changed is seen.
-fn own_config(own: &Path) -> Result<String, WorktreeError> {
+pub(super) fn own_config(own: &Path) -> Result<String, WorktreeError> {
     let path = own.join("config.worktree");
     let made = std::fs::File::options()
         .append(true)

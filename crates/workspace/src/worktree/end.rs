@@ -31,7 +31,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// What is left of a state once this is allowed.
-    fn judge(self, state: State) -> State {
+    pub(super) fn judge(self, state: State) -> State {
         let State::Touched(mut traces) = state else {
             return state;
         };

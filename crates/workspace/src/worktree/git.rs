@@ -5,7 +5,7 @@
 //! worktree has nothing to tell them. Only [`Git::for_user`] lets them run, for a merge into the
 //! user's own branch.
 
-use crate::process::{How, Limits, Plan, talk};
+use crate::process::{How, Limits, Plan, talk, through};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ pub enum GitError {
 
 impl GitError {
     /// Whether another git held a lock, which passes.
-    fn is_lock(&self) -> bool {
+    pub(super) fn is_lock(&self) -> bool {
         let Self::Failed { said, .. } = self else {
             return false;
         };
@@ -210,8 +210,49 @@ impl Git {
         args: &[A],
         input: &[u8],
     ) -> Result<Said, GitError> {
-        let what = args.first().map(|arg| arg.as_ref().to_string_lossy());
-        let what = what.unwrap_or_default().into_owned();
+        let what = what(args);
+        let plan = self.plan(cwd, args);
+        let limits = Limits {
+            time: TIME,
+            stdout: MOST,
+            stderr: 8 << 10,
+        };
+        let talked = talk(&plan, input, limits).await.map_err(GitError::Start)?;
+        let How::Exited(status) = talked.how else {
+            return Err(GitError::Slow { what });
+        };
+        let Some(out) = talked.stdout.bytes() else {
+            return Err(GitError::Long { what });
+        };
+        Ok(Said {
+            what,
+            code: status.code(),
+            out,
+            err: talked.stderr.text(),
+        })
+    }
+
+    /// The same, and once it has begun nothing cuts it short: not the end of whoever waits, nor of
+    /// this process. For what would leave the user's checkout half-way.
+    pub(super) async fn through<A: AsRef<OsStr>>(
+        &self,
+        cwd: &Path,
+        args: &[A],
+    ) -> Result<Said, GitError> {
+        let what = what(args);
+        let plan = self.plan(cwd, args);
+        let ran = tokio::task::spawn_blocking(move || through(&plan)).await;
+        let ran = ran.map_err(io::Error::other).flatten();
+        let ran = ran.map_err(GitError::Start)?;
+        Ok(Said {
+            what,
+            code: ran.status.code(),
+            out: ran.stdout,
+            err: String::from_utf8_lossy(&ran.stderr).into_owned(),
+        })
+    }
+
+    fn plan<A: AsRef<OsStr>>(&self, cwd: &Path, args: &[A]) -> Plan {
         let mut plan = Plan::new(&self.program, cwd).args(["--no-pager"]);
         if let Some((own, tree)) = &self.at {
             plan = plan.args([
@@ -236,24 +277,7 @@ impl Git {
         if let Some(index) = &self.index {
             plan.env.push(("GIT_INDEX_FILE".into(), index.clone()));
         }
-        let limits = Limits {
-            time: TIME,
-            stdout: MOST,
-            stderr: 8 << 10,
-        };
-        let talked = talk(&plan, input, limits).await.map_err(GitError::Start)?;
-        let How::Exited(status) = talked.how else {
-            return Err(GitError::Slow { what });
-        };
-        let Some(out) = talked.stdout.bytes() else {
-            return Err(GitError::Long { what });
-        };
-        Ok(Said {
-            what,
-            code: status.code(),
-            out,
-            err: talked.stderr.text(),
-        })
+        plan
     }
 
     /// What git prints, if it ends well.
@@ -292,6 +316,11 @@ impl Git {
             }
         }
     }
+}
+
+fn what<A: AsRef<OsStr>>(args: &[A]) -> String {
+    let first = args.first().map(|arg| arg.as_ref().to_string_lossy());
+    first.unwrap_or_default().into_owned()
 }
 
 #[cfg(test)]

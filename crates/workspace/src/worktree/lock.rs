@@ -33,14 +33,7 @@ pub(super) async fn hold<'a>(
         path: path.clone(),
         why,
     };
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(&path)
-        .map_err(cannot)?;
+    let file = open(&path).map_err(cannot)?;
     let deadline = Instant::now() + LONGEST;
     loop {
         match file.try_lock() {
@@ -57,4 +50,32 @@ pub(super) async fn hold<'a>(
             Err(TryLockError::Error(why)) => return Err(cannot(why)),
         }
     }
+}
+
+/// The file that whoever integrates holds until the end.
+const ALONE: &str = "gaffer-integrate.lock";
+
+/// The right to integrate, which one at a time has in a repository. None if somebody else has it.
+pub(super) fn alone(common: &Path) -> Result<Option<File>, WorktreeError> {
+    let path = common.join(ALONE);
+    let cannot = |why| WorktreeError::Io {
+        path: path.clone(),
+        why,
+    };
+    let file = open(&path).map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(why)) => Err(cannot(why)),
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
 }

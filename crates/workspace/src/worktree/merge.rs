@@ -104,7 +104,7 @@ impl Worktrees {
     }
 
     /// The commit of the user's checkout, if nothing in it would be in the way.
-    async fn clean_head(&self) -> Result<String, WorktreeError> {
+    pub(super) async fn clean_head(&self) -> Result<String, WorktreeError> {
         let args = ["status", "--porcelain=v2", "-z", "--untracked-files=no"];
         let status = self.git.ask(&self.root, &args).await?;
         if !status.is_empty() {
@@ -124,7 +124,7 @@ impl Worktrees {
         self.commit("HEAD").await?.ok_or(WorktreeError::NoCommit)
     }
 
-    async fn current_branch(&self) -> Result<String, WorktreeError> {
+    pub(super) async fn current_branch(&self) -> Result<String, WorktreeError> {
         let args = ["symbolic-ref", "--quiet", "--short", "HEAD"];
         let said = self.git.run(&self.root, &args, b"").await?;
         match said.code {

@@ -9,6 +9,7 @@ mod create;
 mod end;
 mod git;
 mod include;
+mod integrate;
 mod leftover;
 mod lock;
 mod merge;
@@ -25,6 +26,9 @@ mod tests;
 pub use create::New;
 pub use end::{Allowance, Fate};
 pub use git::{Git, GitError, HIDDEN};
+pub use integrate::{
+    Checked, Checks, Clash, Integrated, Integration, Into, Item, Outcome, Piece, Side,
+};
 pub use merge::Merged;
 pub use prune::Pruned;
 pub use record::{Included, Worktree};

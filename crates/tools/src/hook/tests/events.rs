@@ -82,6 +82,11 @@ fn each_event_has_the_members_that_hooks_know() {
                 "message": "Waiting", "notification_type": "idle_prompt",
             }),
         ),
+        (EventKind::WorktreeCreate, json!({"name": "agent-1"})),
+        (
+            EventKind::WorktreeRemove,
+            json!({"worktree_path": "/w/agent-1"}),
+        ),
     ];
     assert_eq!(rows.len(), EventKind::ALL.len());
     for (kind, own) in rows {

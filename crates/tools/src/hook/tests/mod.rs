@@ -119,6 +119,12 @@ fn moment(kind: EventKind) -> Moment {
             trigger: Trigger::Manual,
             compact_summary: "It was about tea.".into(),
         },
+        EventKind::WorktreeCreate => Moment::WorktreeCreate {
+            name: "agent-1".into(),
+        },
+        EventKind::WorktreeRemove => Moment::WorktreeRemove {
+            worktree_path: "/w/agent-1".into(),
+        },
         EventKind::Notification => Moment::Notification {
             message: "Waiting".into(),
             title: None,

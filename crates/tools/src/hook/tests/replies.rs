@@ -77,6 +77,8 @@ fn exit_code_2_refuses_where_something_can_be_refused() {
                 | EventKind::SubagentStart
                 | EventKind::PostCompact
                 | EventKind::Notification
+                | EventKind::WorktreeCreate
+                | EventKind::WorktreeRemove
         );
         assert_eq!(decided(&verdict).is_some(), can_block, "{kind:?}");
         assert_eq!(verdict.message.is_some(), !can_block, "{kind:?}");

@@ -3,5 +3,6 @@
 mod create;
 mod end;
 mod fuzz;
+mod integrate;
 mod merge;
 mod world;
