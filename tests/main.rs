@@ -54,6 +54,8 @@ mod hooks;
 #[cfg(feature = "coordinator")]
 mod integrate;
 mod jobs;
+#[cfg(feature = "coordinator")]
+mod leases;
 mod mode;
 mod pdf;
 #[cfg(feature = "coordinator")]

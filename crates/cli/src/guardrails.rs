@@ -28,6 +28,7 @@ pub(crate) fn load(job: &Job) -> Result<Guardrails, Usage> {
     let set = job.settings.guardrails;
     guardrails.orders = set.orders;
     guardrails.continues = set.continues;
+    guardrails.leases = set.lease_limits();
     Ok(guardrails)
 }
 

@@ -91,6 +91,7 @@ pub(crate) fn seat(
         .with_context(|| format!("cannot write {}", path.display()))?;
     announce(workshop, crew, id, mode, &part.tools, part.agent_type);
     part.context.pool = workshop.gear.pool.view();
+    part.context.lease = Some(crew.main_lease());
     part.context.hooks = hooks(workshop, id, &path, &sender);
     let facts: Vec<(&str, &str)> = part
         .facts

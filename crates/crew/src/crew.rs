@@ -3,6 +3,7 @@
 use crate::depend::Looking;
 use crate::guardrails::Guardrails;
 use crate::history::Traces;
+use crate::lease::CrewTies;
 use crate::outfit::Outfitter;
 use crate::report::Report;
 use crate::roster::{Roster, State, Task};
@@ -13,6 +14,7 @@ use gaffer_protocol::{
 };
 use gaffer_store::{Book, SessionFolder};
 use gaffer_tools::Floor;
+use gaffer_tools::lease::Leases;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -86,6 +88,7 @@ pub(crate) struct Shared {
     /// Changes whenever a task ends.
     pub(crate) ends: watch::Sender<u64>,
     looking: Mutex<Looking>,
+    pub(crate) leases: Leases,
     /// Ends what the session's own agent does right now.
     turn: Mutex<CancellationToken>,
 }
@@ -154,11 +157,14 @@ impl Crew {
     pub fn new(parts: CrewParts) -> Self {
         Self(Arc::new_cyclic(|crew| {
             let inner = parts.events.clone();
+            let events = Arc::new(Watched {
+                crew: crew.clone(),
+                inner,
+            });
+            let ties = Box::new(CrewTies(crew.clone()));
             Shared {
-                events: Arc::new(Watched {
-                    crew: crew.clone(),
-                    inner,
-                }),
+                leases: Leases::new(parts.guardrails.leases, events.clone(), ties),
+                events,
                 roster: Mutex::default(),
                 places: Arc::new(Semaphore::new(parts.limits.workers.max(1))),
                 tasks: TaskTracker::new(),

@@ -10,6 +10,7 @@ use crate::start::Order;
 use gaffer_agent::AgentType;
 use gaffer_protocol::event::Advice;
 use gaffer_protocol::{AgentId, End, EventKind, Status};
+use gaffer_tools::lease::LeaseLimits;
 use std::sync::{Arc, OnceLock};
 
 /// So many pieces of advice stand in one answer.
@@ -24,6 +25,8 @@ pub struct Guardrails {
     pub orders: Level,
     /// Whether a worker is continued or a fresh one started.
     pub continues: Level,
+    /// Who may write which file.
+    pub leases: LeaseLimits,
     /// Made when the first order comes: they take longer to load than a short run takes to start.
     rules: Arc<OnceLock<Option<Rules>>>,
 }

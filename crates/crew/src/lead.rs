@@ -16,6 +16,8 @@ impl Crew {
         loop {
             let turn = self.0.begin_turn(stop);
             let end = agent.work(&turn).await;
+            // What it has written is free for workers until it works again.
+            self.leases().release(self.0.parts.main);
             // An interrupt is for this turn alone: what runs below goes on, and may still wake it.
             let is_interrupted = turn.is_cancelled() && !stop.is_cancelled();
             let may_rest = is_interrupted || matches!(end, End::Done | End::EmptyAnswer);

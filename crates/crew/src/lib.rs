@@ -9,6 +9,7 @@ mod guardrails;
 mod history;
 mod integrate;
 mod lead;
+mod lease;
 pub mod ledger;
 mod mail;
 mod notes;

@@ -147,6 +147,8 @@ impl Crew {
         let name = order.name.as_ref();
         let depends_on = self.dependencies(name, &order.depends_on).await?;
         let reserved = self.reserve(order, depends_on, waiter)?;
+        // Somebody may wait for files of one that waits for this worker from now on.
+        self.leases().look_again();
         let (answer, answered) = oneshot::channel();
         let crew = self.clone();
         // Whoever asked may stop waiting. What is reserved begins or is given back all the same.

@@ -126,6 +126,10 @@ impl WorkerState {
                 let names: Vec<String> = names.iter().map(ToString::to_string).collect();
                 format!("waiting for {} to complete", names.join(", "))
             }
+            Waiting::Lease(names) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                format!("waiting for files that {} has", names.join(", "))
+            }
             Waiting::Gate => "waiting for the provider".to_owned(),
             Waiting::Model => "thinking".to_owned(),
             Waiting::Tools(_) => "using tools".to_owned(),

@@ -163,10 +163,28 @@ pub(crate) async fn attend(
     let Some(place) = place else {
         return Ended::before_it_began(End::Interrupted, run, inbox);
     };
+    let taken = match crew.entrant(id) {
+        Some(entrant) => {
+            let folder =
+                (!known.terms.isolated).then(|| crew.parts().outfitter.folder(&hand(id, &known)));
+            let taken = crew.take_files(&entrant, folder.as_deref(), place, &known.stop);
+            taken.await.map(|(place, tenure)| (place, tenure, entrant))
+        }
+        None => Err(End::Interrupted),
+    };
+    // All that it holds is free when this is dropped, however its run ends.
+    let (place, tenure, entrant) = match taken {
+        Ok(taken) => taken,
+        Err(end) => return Ended::before_it_began(end, run, inbox),
+    };
     begin(crew, id, place);
     crew.show_queue();
     let made = match prepare(crew, id, &known, &run).await {
-        Ok(made) => made,
+        Ok(mut made) => {
+            let lease = entrant.lease(&tenure, &made.folder, known.terms.isolated);
+            made.context.lease = Some(lease);
+            made
+        }
         Err(why) => {
             let ended = Ended::before_it_began(End::Crashed(why), run, inbox);
             return ended.out_of(crew, id, &known).await;
@@ -204,6 +222,19 @@ fn known(crew: &Crew, id: AgentId) -> Option<Known> {
     })
 }
 
+fn hand(id: AgentId, known: &Known) -> Hand<'_> {
+    Hand {
+        id,
+        name: &known.name,
+        kind: &known.kind,
+        description: &known.description,
+        isolated: known.terms.isolated,
+        transcript: &known.transcript,
+        cwd: known.cwd.as_deref(),
+        inbox: &known.inbox,
+    }
+}
+
 /// Its clocks run from now on.
 fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
     let mut roster = crew.0.roster();
@@ -237,16 +268,7 @@ async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<M
         // It may start workers of its own, and wait for them as its own starter does.
         outfit = outfit.with(tools(crew, id, Manner::Normal));
     }
-    let hand = Hand {
-        id,
-        name: &known.name,
-        kind: &known.kind,
-        description: &known.description,
-        isolated: known.terms.isolated,
-        transcript: &known.transcript,
-        cwd: known.cwd.as_deref(),
-        inbox: &known.inbox,
-    };
+    let hand = hand(id, known);
     if known.terms.isolated {
         outfitter.isolate(&hand).await?;
     }

@@ -85,7 +85,7 @@ pub enum EventKind {
 /// What is wrong with an order, or who should have got it instead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Advice {
-    /// The setting that it is switched off by: `orders` or `continue`.
+    /// The setting that governs it: `orders`, `continue` or `leases`.
     pub guardrail: &'static str,
     pub rule: String,
     /// The words that it is about; empty where something is missing.
@@ -234,6 +234,8 @@ pub enum Waiting {
     Queue(usize),
     /// For other tasks to complete.
     Dependencies(Vec<AgentName>),
+    /// For these to let go of files.
+    Lease(Vec<AgentName>),
     /// For a free place in the provider's gate, or the end of a pause it asked for.
     Gate,
     Model,

@@ -1,6 +1,7 @@
 //! Bash: a shell command in the working folder.
 
 use crate::context::{Context, Sandbox};
+use crate::lease::Watch;
 use crate::tool::{Access, Output, Run};
 use gaffer_protocol::ResultPart;
 use gaffer_workspace::job::{Ended, Order};
@@ -59,6 +60,7 @@ impl Run for Bash {
         let time = input.timeout.map_or(DEFAULT_TIME, Duration::from_millis);
         let time = time.min(LONGEST_TIME);
         let running = context.scratchpad.as_ref().map(Pen::command);
+        let watch = Watch::begin(context, input.command.as_deref()).await;
         let output = match (input.command, input.job) {
             (Some(command), None) => {
                 let how = How {
@@ -70,6 +72,10 @@ impl Run for Bash {
             }
             (None, Some(id)) => look(&id, input.stop.unwrap_or(false), context).await,
             _ => Output::error("Give either `command`, or `job` to look at a running one."),
+        };
+        let output = match watch {
+            Some(watch) => watch.end(output, context).await,
+            None => output,
         };
         match running {
             Some(running) => record(running, output, context).await,

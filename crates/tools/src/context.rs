@@ -3,6 +3,7 @@
 
 use crate::guard::Guard;
 use crate::hook::AgentHooks;
+use crate::lease::Lease;
 use crate::shown::Shown;
 use crate::tool_search::Pool;
 use gaffer_workspace::fence::{Access, Fence};
@@ -51,6 +52,8 @@ pub struct Context {
     pub guard: Option<Guard>,
     /// The user's hooks, where there are any.
     pub hooks: Option<AgentHooks>,
+    /// Its part in who may write which file, where others write as well.
+    pub lease: Option<Lease>,
     /// Tools that the agent can load when it needs them.
     pub pool: Pool,
     /// The user's list of what git leaves out everywhere, which searches obey; it may not be there.
@@ -90,6 +93,7 @@ impl Context {
             sandbox: None,
             guard: None,
             hooks: None,
+            lease: None,
             pool: Pool::default(),
             excludes: None,
             images: true,

@@ -1,7 +1,7 @@
 //! Edit: one exact text in a file becomes another.
 
 use crate::context::Context;
-use crate::file::{aside, check_seen, explain, hold, load, locate, save};
+use crate::file::{change, check_seen, explain, hold, load, locate, save};
 use crate::nearest::distance;
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::fence::FenceError;
@@ -35,7 +35,7 @@ impl Run for Edit {
 
     async fn run(&self, input: EditInput, context: &Context) -> Output {
         let shown = input.file_path.clone();
-        let done = aside(context, move |context| edit(&input, context)).await;
+        let done = change(context, &shown, move |context| edit(&input, context)).await;
         match done {
             Ok(text) => Output::text(text),
             Err(why) => Output::error(format!("{shown} was not changed: {why}.")),

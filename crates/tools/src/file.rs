@@ -2,7 +2,8 @@
 //! back with the line endings, the byte order mark and the mode that they had.
 
 use crate::context::{Context, State};
-use gaffer_workspace::fence::{FenceError, Fenced};
+use crate::lease;
+use gaffer_workspace::fence::{FenceError, Fenced, Old};
 use gaffer_workspace::scratchpad::{Held, Pen};
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,6 +28,20 @@ pub(crate) async fn aside<T: Send + 'static>(
     let context = context.clone();
     let done = tokio::task::spawn_blocking(move || work(&context)).await;
     done.map_err(|why| why.to_string())?
+}
+
+/// The same for what changes a file: first it must be this agent's to write.
+pub(crate) async fn change(
+    context: &Context,
+    path: &str,
+    work: impl FnOnce(&Context) -> Result<String, String> + Send + 'static,
+) -> Result<String, String> {
+    let claimed = lease::claim(context, path).await?;
+    aside(context, move |context| {
+        let done = work(context);
+        done.map(|text| text + claimed.as_ref().map_or("", lease::Claimed::note))
+    })
+    .await
 }
 
 /// Finds a file. Errors are sentences for the model.
@@ -93,7 +108,12 @@ pub(crate) fn save(
     bytes: &[u8],
     mode: Option<u32>,
 ) -> Result<String, FenceError> {
-    fenced.replace(bytes, mode)?;
+    let seen = |file: File| is_seen(context, fenced, file);
+    let old = match mode {
+        Some(_) => Old::If(&seen),
+        None => Old::None,
+    };
+    fenced.swap(bytes, mode, &old)?;
     context.seen.note(fenced.path(), bytes);
     context.changed.note(fenced.path());
     let recorded = held.map_or(Ok(()), |held| held.written(bytes));
@@ -101,6 +121,14 @@ pub(crate) fn save(
         Ok(()) => String::new(),
         Err(why) => format!("\n[It was written, but that could not be recorded: {why}.]"),
     })
+}
+
+/// Whether a file that is being replaced is the one that was looked at. Somebody may have written
+/// it since, in gaffer or elsewhere.
+fn is_seen(context: &Context, fenced: &Fenced, mut file: File) -> bool {
+    let mut bytes = Vec::new();
+    let read = file.by_ref().take(LARGEST + 1).read_to_end(&mut bytes);
+    read.is_ok() && context.seen.state(&fenced.path(), &bytes) == State::Current
 }
 
 /// A file may be changed only by who has seen it as it is now.

@@ -11,6 +11,7 @@ pub mod glob;
 pub mod grep;
 mod guard;
 pub mod hook;
+pub mod lease;
 pub mod nearest;
 mod notebook;
 pub mod notebook_edit;

@@ -1,7 +1,7 @@
 //! NotebookEdit: one cell of a Jupyter notebook.
 
 use crate::context::Context;
-use crate::file::{aside, check_seen, explain, hold, load, locate, save};
+use crate::file::{change, check_seen, explain, hold, load, locate, save};
 use crate::notebook::{cell_id, parse, source, to_bytes};
 use crate::tool::{Access, Output, Run};
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ impl Run for NotebookEdit {
 
     async fn run(&self, input: NotebookEditInput, context: &Context) -> Output {
         let shown = input.notebook_path.clone();
-        let done = aside(context, move |context| edit(&input, context)).await;
+        let done = change(context, &shown, move |context| edit(&input, context)).await;
         match done {
             Ok(text) => Output::text(text),
             Err(why) => Output::error(format!("{shown} was not changed: {why}.")),

@@ -1,7 +1,7 @@
 //! Write: a whole file, new or in the place of one that was read.
 
 use crate::context::Context;
-use crate::file::{aside, check_seen, explain, hold, load, locate, save};
+use crate::file::{change, check_seen, explain, hold, load, locate, save};
 use crate::tool::{Access, Output, Run};
 use gaffer_workspace::fence::FenceError;
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ impl Run for Write {
 
     async fn run(&self, input: WriteInput, context: &Context) -> Output {
         let shown = input.file_path.clone();
-        let done = aside(context, move |context| write(&input, context)).await;
+        let done = change(context, &shown, move |context| write(&input, context)).await;
         match done {
             Ok(text) => Output::text(text),
             Err(why) => Output::error(format!("{shown} was not written: {why}.")),

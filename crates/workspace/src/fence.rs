@@ -6,10 +6,12 @@
 //! of the path that has become a link since then makes the opening fail.
 
 mod folder;
+mod swap;
 
 pub use folder::{Folder, Kind, Stamp};
+pub use swap::Old;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
@@ -74,6 +76,8 @@ pub enum FenceError {
     Odd(&'static str),
     #[error("{path} changed while it was being opened")]
     Changed { path: String },
+    #[error("somebody else changed it at the same time; read it again")]
+    Overtaken,
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -272,35 +276,6 @@ impl Fenced {
             }
         }
         Ok(names)
-    }
-
-    /// Puts a whole file in the place of what is there: readers see the old bytes or the new ones,
-    /// nothing between. Folders on the way are created. The mode of an old file is kept.
-    pub fn replace(&self, bytes: &[u8], mode: Option<u32>) -> Result<(), FenceError> {
-        use std::io::Write;
-        if self.root.access == Access::Read {
-            return Err(FenceError::ReadOnly(self.path().display().to_string()));
-        }
-        let (folder, name) = self.parent()?;
-        let temporary = temporary_name(&name);
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let created = Mode::from_raw_mode(mode.unwrap_or(0o666));
-        let handle =
-            rustix::fs::openat(&folder, &temporary, flags, created).map_err(io::Error::from)?;
-        let mut file = File::from(handle);
-        let written = file.write_all(bytes).and_then(|()| {
-            // The umask took bits from a mode that is to be kept.
-            if mode.is_some() {
-                rustix::fs::fchmod(&file, created)?;
-            }
-            rustix::fs::renameat(&folder, &temporary, &folder, &name)?;
-            Ok(())
-        });
-        if written.is_err() {
-            let _ = rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty());
-        }
-        Ok(written?)
     }
 
     /// Makes a folder where there is none. A link or a file in its place is an error.

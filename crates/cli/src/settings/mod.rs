@@ -13,6 +13,7 @@ use gaffer_model::price::Price;
 use gaffer_model::provider::Kind;
 use gaffer_model::script::Span;
 use gaffer_tools::hook::{EventKind, OnTimeout};
+use gaffer_tools::lease::LeaseLimits;
 use gaffer_tools::nearest::hint;
 use layers::{Layer, Places};
 use merge::{Merged, Origin};
@@ -78,7 +79,7 @@ pub(crate) struct SessionSettings {
     pub(crate) max_size: Option<Bytes>,
 }
 
-/// By guardrail: `off`, `warn` or `enforce`.
+/// By guardrail: `off`, `warn` or `enforce`; leases cannot be off.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GuardrailSettings {
@@ -87,6 +88,34 @@ pub(crate) struct GuardrailSettings {
     /// Whether a worker is continued or a fresh one started.
     #[serde(rename = "continue")]
     pub(crate) continues: Level,
+    /// Who may write which file.
+    pub(crate) leases: LeaseLevel,
+    /// So long somebody waits for a file that another holds.
+    #[serde(rename = "leaseWaitSeconds")]
+    pub(crate) lease_wait_seconds: Option<u64>,
+}
+
+/// What becomes of a write to a file that another holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LeaseLevel {
+    /// It goes through, and is spoken of.
+    Warn,
+    /// It waits, and is refused if that takes too long.
+    #[default]
+    Enforce,
+}
+
+impl GuardrailSettings {
+    pub(crate) fn lease_limits(&self) -> LeaseLimits {
+        let default = LeaseLimits::default();
+        LeaseLimits {
+            is_enforced: self.leases == LeaseLevel::Enforce,
+            wait: self
+                .lease_wait_seconds
+                .map_or(default.wait, std::time::Duration::from_secs),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -206,7 +235,7 @@ pub(crate) const KEYS: [(&str, &str); 26] = [
     ("models", "the session's own model for all"),
     ("maxWorkers", "16"),
     ("maxDepth", "1"),
-    ("guardrails", "warn"),
+    ("guardrails", "warn; leases enforce"),
     ("autoCompactEnabled", "true"),
     ("autoCompactWindow", "the model's context"),
     ("cleanupPeriodDays", "30"),

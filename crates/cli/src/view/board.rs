@@ -355,6 +355,10 @@ impl Seen {
                 let names: Vec<String> = names.iter().map(ToString::to_string).collect();
                 format!("waiting for {}", names.join(", "))
             }
+            Waiting::Lease(names) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                format!("waiting for files of {}", names.join(", "))
+            }
             Waiting::Gate => "waiting for the provider".to_owned(),
             Waiting::Model if self.streamed > 0 => {
                 format!("writing ({} characters)", self.streamed)

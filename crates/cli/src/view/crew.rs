@@ -27,6 +27,8 @@ pub(super) struct Crew {
     integrations: u32,
     merged: usize,
     left_out: usize,
+    /// How often anybody waited for a file that another had.
+    lease_waits: u32,
 }
 
 #[derive(Debug)]
@@ -74,10 +76,11 @@ impl Crew {
 
     /// The worker's state, where it is another than before.
     pub(super) fn status(&mut self, agent: AgentId, waiting: &Waiting) -> Option<&'static str> {
+        self.lease_waits += u32::from(matches!(waiting, Waiting::Lease(_)));
         let worker = self.workers.get_mut(&agent)?;
         let status = match waiting {
             Waiting::Queue(_) | Waiting::Dependencies(_) => "queued",
-            Waiting::User => "waiting",
+            Waiting::User | Waiting::Lease(_) => "waiting",
             _ => "running",
         };
         let is_news = worker.status != status || matches!(waiting, Waiting::Queue(_));
@@ -144,6 +147,7 @@ impl Crew {
         let by_coordinator = count(End::StoppedByCoordinator.reason());
         let by_user = count(End::StoppedByUser.reason());
         let all: u32 = self.ends.values().sum();
+        let said = |rule: &str| self.advice.get(rule).copied().unwrap_or(0);
         json!({
             "started": self.started,
             "continued": self.continued,
@@ -160,6 +164,12 @@ impl Crew {
             "integrations": self.integrations,
             "branches_merged": self.merged,
             "branches_left_out": self.left_out,
+            "leases": {
+                "waits": self.lease_waits,
+                "conflicts": said("held-file") + said("wait-circle"),
+                "outside": said("outside-files"),
+                "foreign_changes": said("changed-by-command"),
+            },
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::report::Report;
 use crate::start::{Order, Started};
 use gaffer_agent::AgentType;
 use gaffer_protocol::{AgentId, AgentName, Budget, CallId, End, Phase, Terms};
+use gaffer_tools::lease::Scope;
 use gaffer_tools::{Access, Context, Output, Run};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -324,6 +325,7 @@ impl Starter {
                 "`done_when` is at most {LONGEST_PROOF} bytes: put it into a script and call that"
             ));
         }
+        Scope::check(&wanted.files)?;
         let name = wanted.name.filter(|name| !name.trim().is_empty());
         let name = name.map(|name| AgentName::parse(name.trim()));
         let name = name.transpose().map_err(|error| error.to_string())?;
