@@ -112,6 +112,7 @@ pub(crate) fn setup_with(steps: &str, change: impl FnOnce(&mut Context, Arc<Kept
         clock: Arc::new(FixedClock(Timestamp(0))),
         max_turns: Some(20),
         compaction: gaffer_agent::Compaction::default(),
+        allowance: Arc::new(gaffer_agent::Unlimited),
     });
     sender.send(Block::from_human("go"));
     Setup {

@@ -252,6 +252,7 @@ fn agent(
         clock: Arc::new(FixedClock(Timestamp(0))),
         max_turns: Some(500),
         compaction: Compaction { limits, memo: None },
+        allowance: Arc::new(gaffer_agent::Unlimited),
     })
 }
 

@@ -248,6 +248,17 @@ pub(crate) struct World {
     _temp: tempfile::TempDir,
 }
 
+/// A dollar for a million tokens of input, ten for output.
+fn prices() -> Arc<Prices> {
+    let price = Price {
+        input: Some(1.0),
+        output: Some(10.0),
+        ..Price::default()
+    };
+    let prices = ["scripted", "small", "large"].map(|name| (name.to_owned(), price.clone()));
+    Arc::new(Prices::new(&prices.into()))
+}
+
 impl World {
     pub(crate) fn new(plan: Plan) -> Self {
         let temp = tempfile::tempdir().unwrap();
@@ -265,13 +276,7 @@ impl World {
         let entropy = Arc::new(Seeded::new(plan.seed));
         let main = AgentId::random(&*entropy);
         let (sender, inbox) = inbox();
-        let price = Price {
-            input: Some(1.0),
-            output: Some(10.0),
-            ..Price::default()
-        };
-        let prices = ["scripted", "small", "large"].map(|name| (name.to_owned(), price.clone()));
-        let prices = Arc::new(Prices::new(&prices.into()));
+        let prices = prices();
         let clock = Arc::new(FixedClock(Timestamp(0)));
         let crew = Crew::new(CrewParts {
             book: folder.book(),
@@ -319,6 +324,7 @@ impl World {
             clock,
             max_turns: plan.max_turns,
             compaction: crew.compaction(main),
+            allowance: crew.allowance(main),
         });
         Self {
             crew,

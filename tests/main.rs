@@ -9,6 +9,9 @@ mod agent;
 mod allowed;
 mod bad_input;
 mod bash;
+mod budget;
+#[cfg(feature = "coordinator")]
+mod budget_crew;
 mod cache;
 mod compact;
 #[cfg(feature = "coordinator")]

@@ -130,6 +130,7 @@ fn agent(model: Arc<Canned>, folder: &Path) -> anyhow::Result<Agent> {
         clock: Arc::new(Still),
         max_turns: None,
         compaction: gaffer_agent::Compaction::default(),
+        allowance: Arc::new(gaffer_agent::Unlimited),
     }))
 }
 

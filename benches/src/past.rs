@@ -261,6 +261,8 @@ async fn make(home: &Path, cwd: &Path, past: Past) -> anyhow::Result<Book> {
         title: "Look at all of it".to_owned(),
         rights: Rights::default(),
         forked_from: None,
+        budget: gaffer_protocol::Budget::default(),
+        account: None,
     })?;
     let book = folder.book();
     let mut pen = Pen::new(&folder.transcript(main))?;

@@ -1,5 +1,6 @@
 //! The turn loop: ask the model, record, run its calls, record, ask again.
 
+use crate::allowance::{Allowance, out_of_time};
 use crate::ask::{ask, end_of};
 use crate::calls::{not_run, run_all};
 use crate::compact::{Compaction, Gauge, Request, Spill};
@@ -23,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 const CUT_OFF: &str = "The run was stopped while this call was under way or before it began. It may have been carried out in part; look before you repeat it.";
 
+const OUT_OF_TIME: &str = "The time was up while this call was under way or before it began. It was cut off and may have been carried out in part.";
+
 /// So many answers in a row may be cut because the context was full.
 const MOST_OVERFULL: u32 = 2;
 
@@ -45,6 +48,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub max_turns: Option<u32>,
     pub compaction: Compaction,
+    /// Whether it may go on asking.
+    pub allowance: Arc<dyn Allowance>,
 }
 
 /// The record could not be written; nothing further may happen.
@@ -207,8 +212,10 @@ impl Agent {
 
     async fn turns(&mut self, stop: &CancellationToken) -> io::Result<End> {
         let mut is_paused = false;
+        let allowance = self.parts.allowance.clone();
         loop {
             self.unheard.extend(self.parts.inbox.take());
+            self.unheard.extend(allowance.news());
             let heard = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(End::Interrupted),
@@ -217,11 +224,15 @@ impl Agent {
             if let Err(end) = heard {
                 return Ok(end);
             }
+            if let Some(end) = self.wrap_up(stop).await? {
+                return Ok(end);
+            }
             let is_over = self.wanted.is_some() && !self.is_asked;
             let room = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(End::Interrupted),
                 room = self.make_room() => room?,
+                () = out_of_time(&*allowance) => continue,
             };
             if let Some(end) = room {
                 return Ok(end);
@@ -232,17 +243,15 @@ impl Agent {
             if self.parts.conversation.is_empty() {
                 return Ok(End::EmptyAnswer);
             }
-            if self
-                .parts
-                .max_turns
-                .is_some_and(|most| self.outcome.turns >= most)
-            {
+            let most = self.parts.max_turns;
+            if most.is_some_and(|most| self.outcome.turns >= most) {
                 return Ok(End::MaxTurns);
             }
             let (answer, took) = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(End::Interrupted),
                 answered = ask(&self.parts, &self.parts.conversation, true) => answered,
+                () = out_of_time(&*allowance) => continue,
             };
             self.outcome.model_time += took;
             let answer = match answer {
@@ -329,7 +338,7 @@ impl Agent {
         }
     }
 
-    fn take_answer(&mut self, answer: &Arc<Answer>) -> io::Result<()> {
+    pub(crate) fn take_answer(&mut self, answer: &Arc<Answer>) -> io::Result<()> {
         self.record(Entry::Answer(answer.clone()))?;
         let message = Message::assistant(answer.blocks.clone());
         self.answered = self.parts.conversation.checkpoint();
@@ -383,6 +392,7 @@ impl Agent {
         let is_whole = matches!(answer.stop, StopReason::ToolUse | StopReason::EndTurn);
         let mut results: Vec<Option<Arc<ToolResult>>> = vec![None; calls.len()];
         let mut end = None;
+        let mut is_out_of_time = false;
         if is_whole {
             let ids = calls.iter().map(|call| call.id.clone()).collect();
             self.emit(EventKind::Waiting(Waiting::Tools(ids)));
@@ -393,6 +403,7 @@ impl Agent {
                 events,
                 clock,
                 id,
+                allowance,
                 ..
             } = &mut self.parts;
             let mut watch = Recording {
@@ -410,11 +421,16 @@ impl Agent {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => end = Some(End::Interrupted),
+                () = allowance.expired() => is_out_of_time = true,
                 done = run_all(calls, tools, context, &mut watch) => done?,
             }
             self.outcome.tool_uses += calls.len() as u32;
         }
-        let why = if is_whole { CUT_OFF } else { ANSWER_CUT };
+        let why = match is_whole {
+            true if is_out_of_time => OUT_OF_TIME,
+            true => CUT_OFF,
+            false => ANSWER_CUT,
+        };
         let mut blocks = Vec::with_capacity(calls.len());
         for (call, result) in calls.iter().zip(results) {
             let result = match result {

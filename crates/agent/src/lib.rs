@@ -3,6 +3,7 @@
 
 mod agent;
 pub mod agent_type;
+mod allowance;
 mod ask;
 mod calls;
 mod compact;
@@ -18,6 +19,7 @@ mod recording;
 
 pub use agent::{Agent, AgentError, Outcome, Parts};
 pub use agent_type::{AgentType, AgentTypes};
+pub use allowance::{Allowance, GRACE, Say, Unlimited};
 pub use compact::{Compaction, CompactionLimits, Memo, Request as CompactionRequest};
 pub use context::Surroundings;
 pub use documents::{Document, Documents};

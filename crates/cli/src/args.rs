@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod budget;
 pub(crate) mod integrate;
 pub(crate) mod sessions;
 
@@ -14,6 +15,7 @@ Examples:
   git diff | gaffer -p \"review this\"                 with more on standard input
   gaffer -p --output-format stream-json < task.md   every event as a line of JSON
   gaffer -p --continue \"and now the other one\"       go on with the last session
+  gaffer -p \"mend it\" --max-budget-usd 2.50          stop in good order at $2.50
   gaffer show                                       what the last session's agents did and cost
   gaffer sessions                                   the sessions of this folder
   gaffer export -o crew.html                        the last session as one page
@@ -77,6 +79,9 @@ pub(crate) struct Common {
     /// Stop after so many answers of the model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) budget: budget::BudgetArgs,
 
     /// Go on with a session: its id, a beginning of it, or its name. Without one: the newest of
     /// this folder.

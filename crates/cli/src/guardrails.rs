@@ -29,6 +29,7 @@ pub(crate) fn load(job: &Job) -> Result<Guardrails, Usage> {
     guardrails.orders = set.orders;
     guardrails.continues = set.continues;
     guardrails.leases = set.lease_limits();
+    guardrails.budget = set.budget;
     Ok(guardrails)
 }
 

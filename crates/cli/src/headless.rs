@@ -1,6 +1,7 @@
 //! `gaffer -p`: one prompt, one answer, an exit code that tells the truth.
 
 use crate::args::{Args, Common, Format};
+use crate::budget;
 use crate::exit::{Exit, Usage};
 use crate::gear::Gear;
 use crate::house;
@@ -56,6 +57,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let mode = Mode::choose(&common, &settings)?;
     let mode = old.as_mut().map_or(Ok(mode), |old| old.mode(mode))?;
     let chosen = Arc::new(choose(&common, &settings, mode, &home)?);
+    budget::check(budget::choose(&common, &settings), &chosen, &settings)?;
     let session = match (&common.session_id, &old) {
         (Some(id), _) => {
             SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?
@@ -130,6 +132,11 @@ fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
                 "gaffer: {}\ngaffer: the transcript is {transcript}\ngaffer: to go on: gaffer -p --resume {}",
                 outcome.end, done.session
             ));
+            if outcome.end == End::Budget {
+                system::say(
+                    "gaffer: what was used counts: give a higher cap, such as --max-budget-usd, --max-tokens-total or --max-wall",
+                );
+            }
         }
     }
     house::after_run(&home, &rules, &done.transcript);

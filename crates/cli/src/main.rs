@@ -1,6 +1,7 @@
 //! The binary: arguments, settings, wiring, and what is shown.
 
 mod args;
+mod budget;
 mod bus;
 mod config;
 mod demo;

@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use gaffer_agent::{Agent, Inbox, Parts, Sender, prompt};
 use gaffer_crew::Crew;
 use gaffer_crew::tools::{Manner, tools};
-use gaffer_model::{Prefix, Who};
+use gaffer_model::{Prefix, Prices, Who};
 use gaffer_protocol::event::{AgentStarted, SessionStarted};
-use gaffer_protocol::{AgentId, AgentName, Block, EventKind, MailId, Origin, Role};
+use gaffer_protocol::{AgentId, AgentName, Block, Cost, EventKind, MailId, Origin, Role, Usage};
 use gaffer_store::book::Contents;
 use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::{self, AgentHooks};
@@ -17,6 +17,7 @@ use gaffer_tools::{Context, ToolSet};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An agent that is ready to run, and what its surroundings still need of it.
 pub(crate) struct Seat {
@@ -36,6 +37,8 @@ pub(crate) struct Earlier {
     pub(crate) told: usize,
     /// Whether somebody said something last that it has not answered.
     pub(crate) is_due: bool,
+    /// What it has used, and how long it worked.
+    pub(crate) spent: (Usage, Cost, Duration),
     /// What is wrong with its transcript.
     pub(crate) damage: Option<String>,
 }
@@ -127,17 +130,25 @@ pub(crate) fn seat(
         clock,
         max_turns,
         compaction: crew.compaction(id),
+        allowance: crew.allowance(id),
     });
     Ok(Seat {
         agent,
         transcript: path.clone(),
         context: part.context,
-        earlier: before.map(|fold| Earlier::of(fold, &path)),
+        earlier: before.map(|fold| Earlier::of(fold, &path, &chosen.prices)),
     })
 }
 
 impl Earlier {
-    fn of(fold: Fold, path: &Path) -> Self {
+    fn of(fold: Fold, path: &Path, prices: &Prices) -> Self {
+        let asked = fold.start.as_ref().map_or("", |start| start.model.as_str());
+        let cost = fold.turns.iter().map(|turn| {
+            let known = prices.of(&turn.model).map(|_| &*turn.model);
+            prices.cost(known.unwrap_or(asked), turn.usage)
+        });
+        let time = Duration::from_millis(fold.worked_ms);
+        let spent = (fold.usage, cost.sum(), time);
         let damage = (!fold.damaged.is_empty()).then(|| {
             let path = path.display();
             format!("{path} was damaged: {}", fold.damaged)
@@ -150,6 +161,7 @@ impl Earlier {
         let last = fold.messages.last();
         Self {
             told: told.sum(),
+            spent,
             is_due: last.is_some_and(|message| message.role == Role::User),
             heard: fold.heard,
             damage,

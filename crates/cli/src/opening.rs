@@ -1,6 +1,7 @@
 //! A session on disk is made, or taken up where it was.
 
 use crate::args::{Common, Switch};
+use crate::budget;
 use crate::exit::Usage;
 use crate::main_agent::Earlier;
 use crate::run::Job;
@@ -8,7 +9,7 @@ use crate::system::SystemEntropy;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use gaffer_crew::Crew;
-use gaffer_protocol::{AgentId, Clock, EventKind};
+use gaffer_protocol::{AgentId, Budget, Clock, EventKind};
 use gaffer_store::book::Contents;
 use gaffer_store::{About, Book, Ownership, Rights, SessionError, SessionFolder};
 use gaffer_tools::hook::Source;
@@ -65,6 +66,8 @@ pub(crate) fn open(job: &mut Job, clock: &dyn Clock) -> anyhow::Result<(Opened, 
                     title: About::title_of(job.prompt.as_deref().unwrap_or_default()),
                     rights: Rights::default(),
                     forked_from: None,
+                    budget: Budget::default(),
+                    account: None,
                 },
                 book: folder.book(),
                 folder,
@@ -78,6 +81,7 @@ pub(crate) fn open(job: &mut Job, clock: &dyn Clock) -> anyhow::Result<(Opened, 
         opened.about.name = Some(name.trim().to_owned());
     }
     opened.about.rights = rights(&job.common);
+    opened.about.budget = budget::choose(&job.common, &job.settings);
     let written = opened.folder.set_about(&opened.about);
     written.with_context(|| format!("cannot write in {}", opened.folder.path().display()))?;
     Ok((opened, owned))
@@ -123,6 +127,11 @@ pub(crate) async fn take_up(
         crew.events().emit(main, EventKind::Notice(word));
     }
     crew.remember_told(earlier.told);
+    let (usage, cost, time) = earlier.spent;
+    crew.remember_spent(usage, cost, time);
     crew.take_up(contents, &earlier.heard).await?;
+    if let Some(before) = &opened.about.account {
+        crew.remember_sum(before);
+    }
     Ok(earlier.is_due)
 }

@@ -6,7 +6,7 @@ use crate::mode::Mode;
 use crate::show::not_found;
 use anyhow::Context;
 use clap::ValueEnum;
-use gaffer_protocol::SessionId;
+use gaffer_protocol::{Budget, SessionId};
 use gaffer_store::{About, Found, Home, OwnerError, Ownership, Rights, SessionFolder};
 use std::path::{Path, PathBuf};
 
@@ -89,6 +89,8 @@ impl Old {
         common.sandbox = common.sandbox.or(sandbox);
         let network = network.map(|is_on| if is_on { Switch::On } else { Switch::Off });
         common.sandbox_network = common.sandbox_network.or(network);
+        let budget = Budget::from(common.budget).or(self.about.budget);
+        common.budget = budget.into();
     }
 
     /// The session's own mode wins over the one that was asked for.

@@ -1,6 +1,7 @@
 //! Wires one session together and runs it: model, tools, transcript, events, signals.
 
 use crate::args::Common;
+use crate::budget;
 use crate::bus::Bus;
 use crate::exit::Usage;
 use crate::gear::Gear;
@@ -155,6 +156,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
     }
     let ended = ended(&outcome, began, denials(&context));
     workshop.pad.remove_unused();
+    budget::close(&crew, &workshop.folder);
     crew.events()
         .emit(id, EventKind::AgentEnded(Box::new(ended)));
     Ok(Done {
@@ -208,6 +210,7 @@ fn crew_limits(job: &Job) -> CrewLimits {
             usize::try_from(tokens).unwrap_or(usize::MAX) / 5 * 3
         }),
         compaction,
+        budget: budget::choose(&job.common, &job.settings),
         ..default
     }
 }

@@ -8,8 +8,8 @@ use crate::system;
 use crate::view::account;
 use anyhow::Context;
 use gaffer_model::Prices;
-use gaffer_protocol::{AgentId, Cost, End, Timestamp, Usage as Tokens};
-use gaffer_store::{Fold, Found, Home, NotFound, Start};
+use gaffer_protocol::{AgentId, BudgetSum, Cost, End, Timestamp, Usage as Tokens, Used};
+use gaffer_store::{About, Fold, Found, Home, NotFound, Start};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::ops::AddAssign;
@@ -57,6 +57,8 @@ pub(crate) struct Member {
 pub(crate) struct Account {
     pub(crate) session: String,
     pub(crate) members: Vec<Member>,
+    /// What it might use, and what became of that; none where nothing was limited.
+    pub(crate) budget: Option<BudgetSum>,
 }
 
 pub(crate) fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
@@ -122,10 +124,36 @@ impl Account {
             let fold = fold.with_context(|| format!("cannot read {}", path.display()))?;
             members.push(Member::new(id, fold, prices));
         }
-        Ok(Self {
+        let mut account = Self {
             session: found.id.to_string(),
             members: tree(members),
-        })
+            budget: None,
+        };
+        let about = found.folder.about();
+        let about = about.filter(|it| !it.budget.is_empty() || it.account.is_some());
+        account.budget = about.map(|about| account.budget_of(&about));
+        Ok(account)
+    }
+
+    /// The figures are those of the transcripts, so that they are right after a crash too, with
+    /// what the last end said of things that no transcript has.
+    fn budget_of(&self, about: &About) -> BudgetSum {
+        let kept = about.account.unwrap_or_default();
+        let totals = self.totals();
+        let is_own = |member: &&Member| member.parent().is_none();
+        let own = self.members.iter().filter(is_own);
+        let time: u64 = own.map(|member| member.figures.time_ms).sum();
+        let workers = self.members.iter().filter(|member| !is_own(member)).count();
+        BudgetSum {
+            caps: about.budget,
+            spent: Used {
+                usd: totals.cost.usd().unwrap_or_default().max(kept.spent.usd),
+                tokens: totals.tokens.total().max(kept.spent.tokens),
+                seconds: time as f64 / 1000.0,
+                workers: u32::try_from(workers).unwrap_or(u32::MAX),
+            },
+            ..kept
+        }
     }
 
     pub(crate) fn totals(&self) -> Figures {

@@ -1,5 +1,6 @@
 //! The crew: starts workers, keeps count of them, stops them, and tells their ends.
 
+use crate::budget::Purses;
 use crate::depend::Looking;
 use crate::guardrails::Guardrails;
 use crate::history::Traces;
@@ -10,7 +11,8 @@ use crate::roster::{Roster, State, Task};
 use gaffer_agent::{CompactionLimits, Sender};
 use gaffer_model::Prices;
 use gaffer_protocol::{
-    AgentId, AgentName, Clock, End, Entropy, EventKind, EventSink, MailId, SessionId, Waiting,
+    AgentId, AgentName, Budget, Clock, End, Entropy, EventKind, EventSink, MailId, SessionId,
+    Waiting,
 };
 use gaffer_store::{Book, SessionFolder};
 use gaffer_tools::Floor;
@@ -18,6 +20,7 @@ use gaffer_tools::lease::Leases;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -61,6 +64,8 @@ pub struct CrewLimits {
     pub results: usize,
     /// When the conversations of workers are compacted.
     pub compaction: CompactionLimits,
+    /// What the session may use in all.
+    pub budget: Budget,
 }
 
 impl Default for CrewLimits {
@@ -71,6 +76,7 @@ impl Default for CrewLimits {
             result: 16 << 10,
             results: 120 << 10,
             compaction: CompactionLimits::default(),
+            budget: Budget::default(),
         }
     }
 }
@@ -89,6 +95,8 @@ pub(crate) struct Shared {
     pub(crate) ends: watch::Sender<u64>,
     looking: Mutex<Looking>,
     pub(crate) leases: Leases,
+    pub(crate) purses: Mutex<Purses>,
+    pub(crate) began: Instant,
     /// Ends what the session's own agent does right now.
     turn: Mutex<CancellationToken>,
 }
@@ -111,14 +119,19 @@ struct Watched {
 
 impl EventSink for Watched {
     fn emit(&self, agent: AgentId, kind: EventKind) {
+        let mut news = Vec::new();
         if let Some(shared) = self.crew.upgrade() {
             // What takes time is done before anybody waits for the roster, and for workers alone.
             let is_worker = shared.roster().has_id(agent);
             let rules = is_worker.then(|| shared.parts.guardrails.rules()).flatten();
             let traces = rules.and_then(|rules| Traces::of(&kind, rules.files()));
             shared.roster().see(agent, &kind, traces);
+            news = shared.charge(agent, &kind);
         }
         self.inner.emit(agent, kind);
+        for (owner, news) in news {
+            self.inner.emit(owner, EventKind::Budget(Box::new(news)));
+        }
     }
 }
 
@@ -172,6 +185,8 @@ impl Crew {
                 letters: AtomicU64::default(),
                 ends: watch::Sender::new(0),
                 looking: Mutex::default(),
+                purses: Mutex::new(Purses::new(parts.main, parts.limits.budget)),
+                began: Instant::now(),
                 turn: Mutex::default(),
                 parts,
             }

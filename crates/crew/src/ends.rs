@@ -205,6 +205,7 @@ impl Crew {
         if matches!(&before, State::Live(live) if live.progress == Progress::Queued) {
             roster.leave_queue(id);
         }
+        self.0.purses().end_run(id, self.0.age());
         self.0.ends.send_modify(|count| *count += 1);
         let (waiter, late) = match before {
             State::Live(live) => (live.waiter, live.late),

@@ -27,6 +27,8 @@ pub struct Guardrails {
     pub continues: Level,
     /// Who may write which file.
     pub leases: LeaseLimits,
+    /// What orders of one message cost together.
+    pub budget: Level,
     /// Made when the first order comes: they take longer to load than a short run takes to start.
     rules: Arc<OnceLock<Option<Rules>>>,
 }

@@ -18,6 +18,11 @@ impl Crew {
             let end = agent.work(&turn).await;
             // What it has written is free for workers until it works again.
             self.leases().release(self.0.parts.main);
+            if end == End::Budget && self.0.purses().waits_to_wrap_up() {
+                // It hears its workers' last words before it says its own.
+                self.wind_up(stop).await;
+                return agent.work(&turn).await;
+            }
             // An interrupt is for this turn alone: what runs below goes on, and may still wake it.
             let is_interrupted = turn.is_cancelled() && !stop.is_cancelled();
             let may_rest = is_interrupted || matches!(end, End::Done | End::EmptyAnswer);

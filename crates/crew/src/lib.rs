@@ -1,6 +1,7 @@
 //! Many agents: who is in the crew, how tasks begin, how messages find them, how they are stopped,
 //! and how each end is told exactly once.
 
+mod budget;
 mod crew;
 mod depend;
 mod ends;

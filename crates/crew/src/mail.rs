@@ -60,6 +60,8 @@ pub enum MailError {
     OneShot(AgentName),
     #[error("the session could not take it down: {0}")]
     NotKept(String),
+    #[error("{0} was not continued: {1}")]
+    Budget(AgentName, String),
     #[error("the user stopped {0}; only the user can let it go on")]
     StoppedByUser(AgentName),
 }
@@ -116,7 +118,15 @@ impl Crew {
         let mut receipts = Vec::new();
         let mut refused = None;
         for task in addressees(&roster, from, to)? {
-            match fate(task, from) {
+            let covered = |fate: Fate| match fate {
+                Fate::Queued => Ok(fate),
+                Fate::Resumed => {
+                    let may = self.0.purses().may_continue(task.id, self.0.age());
+                    may.map(|()| fate)
+                        .map_err(|why| MailError::Budget(task.name.clone(), why))
+                }
+            };
+            match fate(task, from).and_then(covered) {
                 Ok(fate) => receipts.push(Receipt {
                     id: self.0.next_letter(),
                     to: task.id,

@@ -299,6 +299,7 @@ impl Crew {
             if !is_queued {
                 task.unread = unread.remove(&id).unwrap_or_default();
             }
+            self.restore_purse(&task);
             self.0.roster().add(task);
         }
     }

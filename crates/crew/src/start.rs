@@ -1,5 +1,6 @@
 //! How workers begin: a place or the queue, a line in the book, and then the run.
 
+use crate::budget::admit::{Applicant, advice_line};
 use crate::crew::Crew;
 use crate::depend::Standing;
 use crate::mail::listed;
@@ -100,6 +101,8 @@ pub enum Refused {
     Circle(String),
     #[error("the session could not take it down: {0}")]
     NotKept(String),
+    #[error("{0}")]
+    Budget(String),
 }
 
 /// A worker that is in the roster and not yet in the book.
@@ -112,6 +115,8 @@ struct Reserved {
     permit: Option<OwnedSemaphorePermit>,
     gone: watch::Sender<bool>,
     is_waited: bool,
+    /// What is to be said of what it costs beside others.
+    cost_advice: Option<String>,
 }
 
 /// One that is about to go on.
@@ -146,9 +151,16 @@ impl Crew {
     ) -> Result<Started, Refused> {
         let name = order.name.as_ref();
         let depends_on = self.dependencies(name, &order.depends_on).await?;
-        let reserved = self.reserve(order, depends_on, waiter)?;
+        if let Some(why) = self.unpriced(&order) {
+            return Err(Refused::Budget(why));
+        }
+        let parent = order.parent;
+        let mut reserved = self.reserve(order, depends_on, waiter)?;
         // Somebody may wait for files of one that waits for this worker from now on.
         self.leases().look_again();
+        if let Some(advice) = reserved.cost_advice.take() {
+            self.advise_budget(parent, &advice);
+        }
         let (answer, answered) = oneshot::channel();
         let crew = self.clone();
         // Whoever asked may stop waiting. What is reserved begins or is given back all the same.
@@ -185,6 +197,15 @@ impl Crew {
         while id == parts.main || roster.has_id(id) {
             id = AgentId::random(&*parts.entropy);
         }
+        let admitted = self.admit(&Applicant {
+            id,
+            name: &name,
+            kind: &order.kind.name,
+            parent: order.parent,
+            prompt: &order.prompt,
+            budget: order.terms.budget,
+        });
+        let cost_advice = admitted.map_err(Refused::Budget)?;
         let (sender, inbox) = inbox();
         let (mut live, gone) = live(sender, waiter);
         let waits_for = match roster.standing(&depends_on) {
@@ -216,7 +237,7 @@ impl Crew {
             transcript: parts.folder.transcript(id),
             place,
             waits_for,
-            advice: order.advice,
+            advice: order.advice + &advice_line(cost_advice.as_deref()),
         };
         let state = State::Live(Box::new(live));
         let mut entry = Task::new(&task, order.kind, started.transcript.clone(), state);
@@ -231,6 +252,7 @@ impl Crew {
             permit,
             gone,
             is_waited,
+            cost_advice,
         })
     }
 
@@ -259,6 +281,7 @@ impl Crew {
         }
         if let Err(why) = self.0.parts.book.write(Step::written(changes)).await {
             self.0.roster().remove(started.id);
+            self.0.purses().remove(started.id, self.0.age());
             return Err(Refused::NotKept(why.to_string()));
         }
         let event = AgentStarted {
@@ -374,6 +397,7 @@ impl Crew {
         task.state = State::Live(Box::new(live));
         task.runs += u32::from(is_new_run);
         let unread = std::mem::take(&mut task.unread);
+        self.0.purses().begin_run(id);
         Some(Woken {
             inbox,
             permit,

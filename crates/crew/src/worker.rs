@@ -237,6 +237,7 @@ fn hand(id: AgentId, known: &Known) -> Hand<'_> {
 
 /// Its clocks run from now on.
 fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
+    crew.0.purses().start_clock(id, crew.0.age());
     let mut roster = crew.0.roster();
     if let Some(live) = roster.get_mut(id).and_then(crate::roster::Task::live_mut) {
         live.progress = Progress::Running;
@@ -351,6 +352,7 @@ impl Made {
             clock: parts.clock.clone(),
             max_turns: known.terms.max_turns,
             compaction: crew.compaction(id),
+            allowance: crew.allowance(id),
         })
     }
 }

@@ -75,6 +75,8 @@ pub enum EventKind {
     Advice(Box<Advice>),
     /// What came of integrating the branches of finished workers.
     Integrated(Box<Integrated>),
+    /// A budget is near its end or at it, or what came of it.
+    Budget(Box<crate::budget::BudgetNews>),
     /// Word for the user that is no part of the conversation: what a hook has to say, for one.
     Notice(String),
     AgentEnded(Box<AgentEnded>),
@@ -85,7 +87,7 @@ pub enum EventKind {
 /// What is wrong with an order, or who should have got it instead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Advice {
-    /// The setting that governs it: `orders`, `continue` or `leases`.
+    /// The setting that governs it: `orders`, `continue`, `leases` or `budget`.
     pub guardrail: &'static str,
     pub rule: String,
     /// The words that it is about; empty where something is missing.

@@ -1,5 +1,6 @@
 //! The words that all parts of gaffer share: pure data, no I/O, no runtime.
 
+pub mod budget;
 pub mod clock;
 pub mod end;
 pub mod event;
@@ -13,6 +14,7 @@ pub mod terms;
 pub mod tool;
 pub mod usage;
 
+pub use budget::{BudgetNews, BudgetSum, Cap, CapUse, Used};
 pub use clock::{Clock, Entropy, Timestamp};
 pub use end::{End, Status};
 pub use event::{Event, EventKind, EventSink, Permission, Question, Trigger, Waiting};

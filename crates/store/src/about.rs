@@ -2,7 +2,7 @@
 
 use crate::session::SessionFolder;
 use crate::transcript::{Entry, Record};
-use gaffer_protocol::{AgentId, SessionId, Timestamp};
+use gaffer_protocol::{AgentId, Budget, BudgetSum, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "session.json";
 
 /// Written when a session begins, and again as a whole when something of it changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
     pub session: SessionId,
     /// The agent that talks with the user.
@@ -32,6 +32,12 @@ pub struct About {
     /// The session that this one continues as another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<SessionId>,
+    /// What it may use in all, for as long as it lives.
+    #[serde(default, skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
+    /// What that came to when it last ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<BudgetSum>,
 }
 
 /// What the user said about permissions beside the settings.
@@ -129,6 +135,8 @@ impl SessionFolder {
             title: String::new(),
             rights: Rights::default(),
             forked_from: None,
+            budget: Budget::default(),
+            account: None,
         })
     }
 
@@ -175,6 +183,11 @@ mod tests {
                 ..Rights::default()
             },
             forked_from: None,
+            budget: Budget {
+                usd: Some(2.5),
+                ..Budget::default()
+            },
+            account: None,
         };
         folder.set_about(&about).unwrap();
         assert_eq!(folder.about(), Some(about.clone()));

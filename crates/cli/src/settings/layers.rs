@@ -64,8 +64,8 @@ pub(crate) const SHARED: [&str; 5] = [
 ];
 
 /// What a project may not say, because a project can be anybody's: where keys and questions are
-/// sent, what holds its own commands back, and how long the user's sessions are kept.
-pub(crate) const USER_ONLY: [&str; 8] = [
+/// sent, what holds its own commands back, how long the user's sessions are kept, and what they may cost.
+pub(crate) const USER_ONLY: [&str; 9] = [
     "providers",
     "sandbox",
     "web",
@@ -74,6 +74,7 @@ pub(crate) const USER_ONLY: [&str; 8] = [
     "cleanupPeriodDays",
     "sessions",
     "minFreeSpace",
+    "budget",
 ];
 
 /// Reads all files there are, lowest level first. At each level the first file that exists is

@@ -1,5 +1,6 @@
 //! Settings: what files may say, and where it stands if they say it wrong.
 
+pub(crate) mod budget;
 pub(crate) mod layers;
 pub(crate) mod merge;
 pub(crate) mod size;
@@ -7,6 +8,7 @@ pub(crate) mod size;
 use crate::args::SandboxMode;
 use crate::exit::Usage;
 use crate::system;
+use budget::BudgetSettings;
 use gaffer_agent::CompactionLimits;
 use gaffer_crew::orders::Level;
 use gaffer_model::price::Price;
@@ -61,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) auto_compact_enabled: Option<bool>,
     /// So many tokens of a model's context are used at most.
     pub(crate) auto_compact_window: Option<u64>,
+    /// What a session may use in all.
+    pub(crate) budget: BudgetSettings,
     /// How orders are looked at before they are carried out.
     pub(crate) guardrails: GuardrailSettings,
     /// Answers questions about pages of the web; of the same provider.
@@ -93,6 +97,8 @@ pub(crate) struct GuardrailSettings {
     /// So long somebody waits for a file that another holds.
     #[serde(rename = "leaseWaitSeconds")]
     pub(crate) lease_wait_seconds: Option<u64>,
+    /// What orders of one message cost together.
+    pub(crate) budget: Level,
 }
 
 /// What becomes of a write to a file that another holds.
@@ -214,7 +220,7 @@ pub(crate) struct RetrySettings {
 const LEAST_WINDOW: u64 = 4_000;
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 26] = [
+pub(crate) const KEYS: [(&str, &str); 27] = [
     ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -235,6 +241,7 @@ pub(crate) const KEYS: [(&str, &str); 26] = [
     ("models", "the session's own model for all"),
     ("maxWorkers", "16"),
     ("maxDepth", "1"),
+    ("budget", "no limit"),
     ("guardrails", "warn; leases enforce"),
     ("autoCompactEnabled", "true"),
     ("autoCompactWindow", "the model's context"),
@@ -329,6 +336,12 @@ impl Settings {
         }
         if self.cleanup_period_days == Some(0) {
             return Err("`cleanupPeriodDays` is at least 1".to_owned());
+        }
+        if let Some(problem) = gaffer_protocol::Budget::from(self.budget).problem() {
+            return Err(format!(
+                "`budget`: {}",
+                problem.replace("`seconds`", "`wall`")
+            ));
         }
         if let Some(name) = self
             .providers

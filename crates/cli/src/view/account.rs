@@ -4,7 +4,7 @@ use super::json::usage;
 use super::words::fit;
 use crate::show::{Account, Figures, Member};
 use crate::system::plain;
-use gaffer_protocol::{Cost, Status, Timestamp};
+use gaffer_protocol::{BudgetSum, Cap, Cost, Status, Timestamp};
 use serde_json::{Map, Value, json};
 
 /// What stands above the figures.
@@ -57,6 +57,7 @@ pub(crate) fn text(account: &Account) -> String {
         out.push('\n');
         out.push_str(&table(&rows));
     }
+    out.push_str(&account.budget.map(|sum| budget(&sum)).unwrap_or_default());
     out.push_str(&remarks(account));
     out
 }
@@ -193,6 +194,32 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
+/// The caps, what was used of each, and what became of orders.
+fn budget(sum: &BudgetSum) -> String {
+    let mut out = "\nbudget".to_owned();
+    for cap in Cap::ALL {
+        let used = match cap {
+            Cap::Usd => sum.spent.usd,
+            Cap::Tokens => sum.spent.tokens as f64,
+            Cap::Seconds => sum.spent.seconds,
+            Cap::Workers => f64::from(sum.spent.workers),
+        };
+        if let Some(most) = sum.caps.most(cap) {
+            let (used, most) = (cap.amount(used), cap.amount(most));
+            out.push_str(&format!(" · {used} of {most}"));
+        }
+    }
+    let peak = sum.reserved_peak;
+    let (usd, tokens) = (Cap::Usd.amount(peak.usd), peak.tokens);
+    out.push_str(&format!(" · reserved at most {usd} and {tokens} tokens"));
+    out.push_str(&format!(" · {} orders refused", sum.refused));
+    if let Some(cap) = sum.ended_by {
+        out.push_str(&format!(" · ended by: {}", cap.as_str()));
+    }
+    out.push('\n');
+    out
+}
+
 /// What must be known to read the figures.
 fn remarks(account: &Account) -> String {
     let mut out = String::new();
@@ -238,6 +265,7 @@ pub(crate) fn json(account: &Account) -> Value {
         "types": sums(account.by_type(), true),
         "models": sums(account.by_model(), false),
         "totals": sum_json(&account.totals(), true),
+        "budget": account.budget,
     })
 }
 

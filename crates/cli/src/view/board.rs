@@ -4,7 +4,8 @@ use super::words::{count, describe, first_line, fit, summary, thousands, width};
 use crate::system::plain;
 use gaffer_protocol::event::{AgentEnded, AgentStarted};
 use gaffer_protocol::{
-    AgentId, Answer, Block, CallId, Cost, End, Event, EventKind, Timestamp, Usage, Waiting,
+    AgentId, Answer, Block, BudgetNews, CallId, Cost, End, Event, EventKind, Timestamp, Usage,
+    Waiting,
 };
 
 /// What a line that stays is about.
@@ -196,6 +197,11 @@ fn unknown(event: &Event) -> Option<Said> {
             ),
         ),
         EventKind::Notice(text) => (About::Notice, text.clone()),
+        EventKind::Budget(news) => match &**news {
+            BudgetNews::Near(it) => (About::Notice, format!("budget: {it}")),
+            BudgetNews::Reached(it) => (About::Notice, format!("budget used up: {it}")),
+            BudgetNews::Sum(_) => return None,
+        },
         EventKind::Advice(advice) => (About::Notice, format!("advice: {advice}")),
         EventKind::Integrated(it) => (About::Notice, it.summary.clone()),
         _ => return None,

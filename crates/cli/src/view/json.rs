@@ -7,8 +7,8 @@ use crate::system;
 use gaffer_protocol::event::{Advice, AgentEnded, Integrated, SessionStarted};
 use gaffer_protocol::ids::uuid_v4;
 use gaffer_protocol::{
-    AgentId, Answer, Block, Cost, Event, EventKind, Message, Origin, ResultPart, SessionId,
-    StopReason, ToolResult, Trigger, Usage,
+    AgentId, Answer, Block, BudgetNews, BudgetSum, CapUse, Cost, Event, EventKind, Message, Origin,
+    ResultPart, SessionId, StopReason, ToolResult, Trigger, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -29,6 +29,7 @@ pub(crate) struct Json {
     by_model: Map<String, Value>,
     figures: Vec<(String, Usage, Cost)>,
     crew: Crew,
+    budget: Option<BudgetSum>,
     /// Whose event is being written.
     agent: Option<AgentId>,
 }
@@ -42,6 +43,7 @@ impl Json {
             by_model: Map::new(),
             figures: Vec::new(),
             crew: Crew::default(),
+            budget: None,
             agent: None,
         }
     }
@@ -157,6 +159,14 @@ impl Json {
         self.stream(crew::integrated(integrated));
     }
 
+    fn budget_news(&mut self, news: &BudgetNews) {
+        match news {
+            BudgetNews::Sum(sum) => self.budget = Some(*sum),
+            BudgetNews::Near(it) => self.stream(budget("near", it)),
+            BudgetNews::Reached(it) => self.stream(budget("reached", it)),
+        }
+    }
+
     /// What is not in the stream is said beside it.
     fn notice(&self, text: &str) {
         if self.style == Style::ResultOnly {
@@ -221,6 +231,7 @@ impl Json {
             "permission_denials": self.crew.denials(&ended.denials),
             "tool_uses": ended.tool_uses,
             "crew": self.crew.statistics(),
+            "budget": self.budget,
         }));
     }
 }
@@ -236,8 +247,11 @@ impl View for Json {
             }
             EventKind::Continued => {
                 self.crew.continued(event.agent);
-                let patch = json!({"patch": {"status": "running"}});
-                self.task("task_updated", event.agent, patch);
+                self.task(
+                    "task_updated",
+                    event.agent,
+                    json!({"patch": {"status": "running"}}),
+                );
             }
             EventKind::Waiting(waiting) => {
                 if let Some(status) = self.crew.status(event.agent, waiting) {
@@ -294,6 +308,7 @@ impl View for Json {
             })),
             EventKind::Advice(advice) => self.advised(advice),
             EventKind::Integrated(integrated) => self.integrated(integrated),
+            EventKind::Budget(news) => self.budget_news(news),
             EventKind::Notice(text) => self.notice(text),
             EventKind::AgentEnded(ended) if self.crew.is_worker(event.agent) => {
                 self.crew.ended(event.agent, ended);
@@ -306,6 +321,17 @@ impl View for Json {
             | EventKind::CallDelta { .. } => {}
         }
     }
+}
+
+fn budget(stage: &str, it: &CapUse) -> Value {
+    json!({
+        "type": "system",
+        "subtype": "budget",
+        "stage": stage,
+        "cap": it.cap,
+        "used": it.used,
+        "most": it.most,
+    })
 }
 
 fn boundary(trigger: Trigger, before: u64, after: u64) -> Value {

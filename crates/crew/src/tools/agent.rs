@@ -315,6 +315,10 @@ impl Starter {
         if wanted.max_turns == Some(0) {
             return Err("`max_turns` is at least 1".to_owned());
         }
+        let budget = wanted.budget.map(Budget::from).unwrap_or_default();
+        if let Some(problem) = budget.problem() {
+            return Err(format!("`budget`: {problem}"));
+        }
         let done_when = wanted.done_when.map(|command| command.trim().to_owned());
         let done_when = done_when.filter(|command| !command.is_empty());
         if done_when
@@ -352,7 +356,7 @@ impl Starter {
                 files: wanted.files,
                 done_when,
                 result_schema: wanted.result_schema,
-                budget: wanted.budget.map(Budget::from).unwrap_or_default(),
+                budget,
             },
             score: None,
             advice: String::new(),

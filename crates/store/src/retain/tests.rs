@@ -35,6 +35,8 @@ impl World {
                 title: String::new(),
                 rights: crate::Rights::default(),
                 forked_from: None,
+                budget: gaffer_protocol::Budget::default(),
+                account: None,
             })
             .unwrap();
         std::fs::write(folder.transcript(main), vec![b' '; 50_000]).unwrap();
