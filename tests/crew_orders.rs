@@ -35,7 +35,8 @@ fn start(name: &str, prompt: &str) -> Value {
 
 fn advice(ran: &Ran) -> Vec<(String, bool)> {
     let all = ran.events().into_iter();
-    let is_advice = |line: &Value| line["subtype"] == "advice";
+    // What is out of turn is looked at elsewhere.
+    let is_advice = |line: &Value| line["subtype"] == "advice" && line["guardrail"] != "phases";
     all.filter(is_advice)
         .map(|line| {
             let rule = line["rule"].as_str().unwrap().to_owned();

@@ -62,6 +62,10 @@ mod leases;
 mod mode;
 mod pdf;
 #[cfg(feature = "coordinator")]
+mod phases;
+#[cfg(feature = "coordinator")]
+mod plan_first;
+#[cfg(feature = "coordinator")]
 mod proof;
 mod questions;
 mod record;
@@ -75,6 +79,8 @@ mod scenarios;
 mod scratchpad;
 mod script;
 mod sessions;
+#[cfg(feature = "coordinator")]
+mod shape;
 #[cfg(feature = "coordinator")]
 mod show;
 #[cfg(feature = "coordinator")]

@@ -202,6 +202,11 @@ impl Agent {
         &self.parts.transcript
     }
 
+    /// The text of its last answer that had any.
+    pub fn last_words(&self) -> &str {
+        &self.outcome.result
+    }
+
     /// Records the end and answers with the figures.
     pub fn close(&mut self, end: End) -> Outcome {
         self.outcome.end = end.clone();

@@ -48,6 +48,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output_format: Format,
 
+    /// A JSON schema that the answer has to meet, or the file with it.
+    #[arg(long, value_name = "SCHEMA")]
+    pub(crate) json_schema: Option<String>,
+
     /// Show results of tools and reasoning in the progress too.
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -115,6 +119,10 @@ pub(crate) struct Common {
     /// What is done without asking: default, acceptEdits, plan, dontAsk or bypassPermissions.
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
+
+    /// In coordinator mode, where the plan is to be approved first: approve it beforehand.
+    #[arg(long)]
+    pub(crate) approve_plan: bool,
 
     /// Rules for calls that are allowed, such as `Bash(git log *)`. May be given more than once.
     #[arg(long, alias = "allowedTools", value_name = "RULES")]

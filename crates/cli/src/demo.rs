@@ -61,6 +61,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
         Box::new(Lines::default())
     };
     let job = Job {
+        form: None,
         prompt: Some(PROMPT.to_owned()),
         cwd: folder.clone(),
         home: Home::new(home),

@@ -30,6 +30,9 @@ pub(crate) fn load(job: &Job) -> Result<Guardrails, Usage> {
     guardrails.continues = set.continues;
     guardrails.leases = set.lease_limits();
     guardrails.budget = set.budget;
+    guardrails.phases = set.phases;
+    guardrails.plan = job.limits.plan().clone();
+    guardrails.project = Some(job.cwd.clone());
     Ok(guardrails)
 }
 

@@ -9,6 +9,7 @@ use crate::input;
 use crate::limits::Limits;
 use crate::mode::Mode;
 use crate::model::choose;
+use crate::plan;
 use crate::policy::{further_folders, policy};
 use crate::resume::Old;
 use crate::run::{Job, run};
@@ -21,6 +22,7 @@ use crate::view::progress::Progress;
 use anyhow::Context;
 use gaffer_protocol::{End, SessionId};
 use gaffer_store::{About, Home};
+use gaffer_tools::structured::Form;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +33,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         prompt,
         mut common,
         output_format,
+        json_schema,
         verbose,
         ..
     } = args;
@@ -44,6 +47,7 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     if let Some(Err(error)) = common.name.as_deref().map(About::name_of) {
         return Err(Usage::new(format!("--name: {error}")).into());
     }
+    let form = json_schema.as_deref().map(form).transpose()?;
     let cwd = working_folder(&common)?;
     let sessions = Home::new(home.clone());
     let mut old = Old::find(&sessions, &cwd, &common)?;
@@ -65,18 +69,27 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         (None, Some(old)) if !old.is_forked => old.about.session.clone(),
         (None, _) => SessionId::random(&SystemEntropy),
     };
-    let policy = policy(&common, &settings, &merged, &cwd)?;
+    let mut policy = policy(&common, &settings, &merged, &cwd)?;
+    let plan = plan::choose(&mut common, &settings, mode, &mut policy);
     let gear = Gear::choose(&common, &settings, &chosen, &policy, &cwd)?;
     let mut limits = Limits::choose(&common, &settings.sandbox)?;
-    limits = limits.under(policy).above(floor);
+    limits = limits.under(policy).above(floor).after(plan);
     limits
         .add_dirs
         .extend(further_folders(&settings, &merged, &cwd));
     let prompt = match old {
-        Some(_) => input::further_prompt(given)?,
+        Some(_) => {
+            let approved = || {
+                common
+                    .approve_plan
+                    .then(|| plan::APPROVED.trim_end().to_owned())
+            };
+            input::further_prompt(given)?.or_else(approved)
+        }
         None => Some(input::prompt(given)?),
     };
     let job = Job {
+        form,
         prompt,
         cwd,
         home: sessions,
@@ -114,14 +127,18 @@ fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
     }
     if format == Format::Text {
         if outcome.end == End::Done {
+            let result = done.formed.unwrap_or(outcome.result);
             let text = if system::stdout_is_terminal() {
-                system::plain(&outcome.result)
+                system::plain(&result)
             } else {
-                outcome.result
+                result
             };
             writeln!(std::io::stdout(), "{text}").context("cannot print the answer")?;
         } else {
-            if !outcome.result.is_empty() {
+            if let Some(plan) = &done.plan {
+                write!(std::io::stdout(), "{}", system::plain(plan))
+                    .context("cannot print the plan")?;
+            } else if !outcome.result.is_empty() {
                 system::say(&format!(
                     "gaffer: the last words were: {}",
                     system::plain(&outcome.result)
@@ -139,8 +156,26 @@ fn work(job: Job, format: Format, verbose: bool) -> anyhow::Result<Exit> {
             }
         }
     }
+    if format == Format::Text && !done.unchecked.is_empty() {
+        let names: Vec<&str> = done.unchecked.iter().map(|it| it.as_str()).collect();
+        system::say(&format!(
+            "gaffer: changed, and not verified by a fresh worker since: {}",
+            names.join(", ")
+        ));
+    }
     house::after_run(&home, &rules, &done.transcript);
     Ok(Exit::from(&outcome.end))
+}
+
+/// What the answer has to look like, given as a schema or as the file with it.
+fn form(given: &str) -> Result<Form, Usage> {
+    let wrong = |why: String| Usage::new(format!("--json-schema: {why}"));
+    let text = match given.trim_start().starts_with('{') {
+        true => given.to_owned(),
+        false => std::fs::read_to_string(given).map_err(|why| wrong(format!("{given}: {why}")))?,
+    };
+    let schema = serde_json::from_str(&text).map_err(|why| wrong(why.to_string()))?;
+    Form::new(&schema).map_err(wrong)
 }
 
 /// The root of the project: the repository, or the folder itself.

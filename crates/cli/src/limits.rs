@@ -6,6 +6,7 @@ use crate::settings::SandboxSettings;
 use crate::site::{Site, Sites};
 use crate::system;
 use anyhow::Context as _;
+use gaffer_crew::PlanFirst;
 use gaffer_protocol::{AgentId, AgentName};
 use gaffer_store::SessionFolder;
 use gaffer_tools::permission::{Mode, Policy, Role};
@@ -32,6 +33,8 @@ pub(crate) struct Limits {
     /// Whether a command may ask to run outside the sandbox.
     may_leave: bool,
     policy: Option<Policy>,
+    /// Nothing is changed before the user has approved it.
+    plan: PlanFirst,
     /// With less free space than this nothing is kept of long outputs.
     floor: Floor,
     sites: Sites,
@@ -79,6 +82,7 @@ impl Limits {
             network: network.or(settings.network).unwrap_or(true),
             may_leave: settings.allow_unsandboxed_commands.unwrap_or(false),
             policy: None,
+            plan: PlanFirst::default(),
             floor: Floor::default(),
             sites: Sites::default(),
         })
@@ -92,6 +96,15 @@ impl Limits {
         }
     }
 
+    /// The same with a plan that is to be approved first.
+    pub(crate) fn after(self, plan: PlanFirst) -> Self {
+        Self { plan, ..self }
+    }
+
+    pub(crate) fn plan(&self) -> &PlanFirst {
+        &self.plan
+    }
+
     /// The same above a floor of free space.
     pub(crate) fn above(self, floor: Floor) -> Self {
         Self { floor, ..self }
@@ -103,6 +116,9 @@ impl Limits {
 
     /// The name of the permission mode in force.
     pub(crate) fn permission_mode(&self) -> &'static str {
+        if self.plan.is_pending() {
+            return Mode::Plan.as_str();
+        }
         let mode = self.policy.as_ref().map(Policy::effective_mode);
         mode.unwrap_or(Mode::BypassPermissions).as_str()
     }
@@ -153,9 +169,13 @@ impl Limits {
             context.hidden = context.hidden.iter().cloned().chain(git).collect();
         }
         if let Some(policy) = &self.policy {
+            let mut policy = policy.clone();
+            if self.plan.is_pending() {
+                policy.mode = Mode::Plan;
+            }
             let mut policy = match &who.role {
-                Some(role) => Arc::new(policy.clone()).child(role.clone()),
-                None => policy.clone(),
+                Some(role) => Arc::new(policy).child(role.clone()),
+                None => policy,
             };
             policy.sandboxed = self.level.is_some();
             policy.may_leave = self.may_leave;

@@ -21,6 +21,7 @@ mod mode;
 mod model;
 mod models;
 mod opening;
+mod plan;
 mod policy;
 mod resume;
 mod run;

@@ -13,6 +13,7 @@ use gaffer_protocol::{AgentId, AgentName, Block, Cost, EventKind, MailId, Origin
 use gaffer_store::book::Contents;
 use gaffer_store::{Entry, Fold, Record, Start, Transcript};
 use gaffer_tools::hook::{self, AgentHooks};
+use gaffer_tools::structured::Form;
 use gaffer_tools::{Context, ToolSet};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -59,11 +60,14 @@ pub(crate) fn seat(
     workshop: &Workshop,
     crew: &Crew,
     old: Option<&Contents>,
-    (mode, max_turns): (Mode, Option<u32>),
+    (mode, max_turns, form): (Mode, Option<u32>, Option<Form>),
     (sender, inbox): (Sender, Inbox),
 ) -> anyhow::Result<Seat> {
     let id = crew.parts().main;
     let mut part = part(workshop, crew, id, mode)?;
+    if let Some(form) = &form {
+        part.tools = part.tools.and([form.tool()]);
+    }
     let chosen = workshop.models.chosen.clone();
     let path = workshop.folder.transcript(id);
     let prefix = Prefix {
@@ -96,17 +100,9 @@ pub(crate) fn seat(
     part.context.pool = workshop.gear.pool.view();
     part.context.lease = Some(crew.main_lease());
     part.context.hooks = hooks(workshop, id, &path, &sender);
-    let facts: Vec<(&str, &str)> = part
-        .facts
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    let where_it_is = surroundings(&workshop.cwd, &*clock).block_with(&facts);
-    if !before
-        .as_ref()
-        .is_some_and(|fold| has_heard(fold, &where_it_is))
-    {
-        sender.send(where_it_is);
+    open_with(workshop, &part.facts, before.as_ref(), &sender);
+    if let Some(form) = &form {
+        sender.send(gaffer_crew::form_block(form.schema()));
     }
     let who = Who {
         id,
@@ -138,6 +134,21 @@ pub(crate) fn seat(
         context: part.context,
         earlier: before.map(|fold| Earlier::of(fold, &path, &chosen.prices)),
     })
+}
+
+/// Tells the agent where it is, unless it has heard the same before.
+fn open_with(
+    workshop: &Workshop,
+    facts: &[(&'static str, String)],
+    before: Option<&Fold>,
+    sender: &Sender,
+) {
+    let facts = facts.iter().map(|(name, value)| (*name, value.as_str()));
+    let facts: Vec<(&str, &str)> = facts.collect();
+    let where_it_is = surroundings(&workshop.cwd, &*workshop.clock).block_with(&facts);
+    if !before.is_some_and(|fold| has_heard(fold, &where_it_is)) {
+        sender.send(where_it_is);
+    }
 }
 
 impl Earlier {
@@ -315,6 +326,7 @@ fn announce(
         description: String::new(),
         call: None,
         depth: 0,
+        phase: None,
     };
     events.emit(id, EventKind::AgentStarted(Box::new(started)));
 }

@@ -23,9 +23,10 @@ use anyhow::Context as _;
 use gaffer_agent::{Agent, AgentTypes, Documents, Outcome, Places, inbox};
 use gaffer_crew::{Crew, CrewLimits, CrewParts};
 use gaffer_protocol::event::{AgentEnded, Denied};
-use gaffer_protocol::{Block, End, EventKind, SessionId};
+use gaffer_protocol::{AgentName, Block, End, EventKind, SessionId};
 use gaffer_store::{Home, session::slug};
 use gaffer_tools::hook::{Moment, Source};
+use gaffer_tools::structured::Form;
 use gaffer_tools::{Context, Guard};
 use gaffer_workspace::scratchpad::{Caps, Place, Scratchpad};
 use gaffer_workspace::worktree::Base;
@@ -46,6 +47,8 @@ pub(crate) struct Job {
     pub(crate) old: Option<Old>,
     pub(crate) mode: Mode,
     pub(crate) max_turns: Option<u32>,
+    /// What the answer has to look like.
+    pub(crate) form: Option<Form>,
     /// What its tools may use.
     pub(crate) limits: Limits,
     /// What its tools are made of.
@@ -61,6 +64,12 @@ pub(crate) struct Done {
     pub(crate) outcome: Outcome,
     pub(crate) transcript: PathBuf,
     pub(crate) session: SessionId,
+    /// The plan that waits for the user's approval.
+    pub(crate) plan: Option<String>,
+    /// The result in the form that the user asked for.
+    pub(crate) formed: Option<String>,
+    /// Workers whose changes nobody has verified.
+    pub(crate) unchecked: Vec<AgentName>,
 }
 
 /// Runs a session to its end while `view`, if there is one, shows it.
@@ -97,6 +106,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
     let id = opened.about.main;
     let (sender, inbox) = inbox();
     let (prompt, mode, max_turns) = (job.prompt.take(), job.mode, job.max_turns);
+    let form = job.form.take();
     let (limits, prices) = (crew_limits(&job), job.chosen.prices.clone());
     let workshop = Arc::new(workshop(job, &opened, bus.clone(), clock.clone())?);
     let crew = Crew::new(CrewParts {
@@ -116,6 +126,9 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
         floor: workshop.limits.floor().clone(),
         guardrails,
     });
+    if let Some(form) = &form {
+        crew.demand(form.clone());
+    }
     let prices = workshop.models.chosen.prices.clone();
     workshop.gear.meter.connect(crew.events(), id, prices);
     let Seat {
@@ -127,7 +140,7 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
         &workshop,
         &crew,
         opened.contents.as_ref(),
-        (mode, max_turns),
+        (mode, max_turns, form),
         (sender.clone(), inbox),
     )?;
     let stop = CancellationToken::new();
@@ -154,16 +167,35 @@ async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow
     if let Err(why) = context.jobs.end_all().await {
         system::say(&format!("gaffer: {why}"));
     }
-    let ended = ended(&outcome, began, denials(&context));
+    let ended = AgentEnded {
+        structured: crew.formed_result(),
+        ..ended(&outcome, began, denials(&context))
+    };
     workshop.pad.remove_unused();
     budget::close(&crew, &workshop.folder);
-    crew.events()
-        .emit(id, EventKind::AgentEnded(Box::new(ended)));
-    Ok(Done {
+    Ok(told(&crew, &workshop, ended, (outcome, transcript)))
+}
+
+/// Tells those who watch that all is over, and whoever asked what came of it.
+fn told(
+    crew: &Crew,
+    workshop: &Workshop,
+    ended: AgentEnded,
+    (outcome, transcript): (Outcome, PathBuf),
+) -> Done {
+    let parked = workshop.limits.plan().parked();
+    let done = Done {
         outcome,
         transcript,
         session: workshop.session.clone(),
-    })
+        plan: parked.map(|plan| plan.to_string()),
+        formed: ended.structured.as_ref().map(ToString::to_string),
+        unchecked: crew.unchecked(),
+    };
+    crew.tell_course();
+    let ended = EventKind::AgentEnded(Box::new(ended));
+    crew.events().emit(crew.parts().main, ended);
+    done
 }
 
 /// Gives the session's own agent something to do.
@@ -319,6 +351,9 @@ fn ended(outcome: &Outcome, began: Instant, denials: Vec<Denied>) -> AgentEnded 
         model_ms: outcome.model_time.as_millis() as u64,
         stop: outcome.stop,
         denials,
+        phase: None,
+        is_unverified: false,
+        structured: None,
     }
 }
 

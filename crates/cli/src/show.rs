@@ -7,8 +7,10 @@ use crate::settings::Settings;
 use crate::system;
 use crate::view::account;
 use anyhow::Context;
+use gaffer_crew::{Kept, Spending};
 use gaffer_model::Prices;
-use gaffer_protocol::{AgentId, BudgetSum, Cost, End, Timestamp, Usage as Tokens, Used};
+use gaffer_protocol::course::Share;
+use gaffer_protocol::{AgentId, BudgetSum, Cost, Course, End, Timestamp, Usage as Tokens, Used};
 use gaffer_store::{About, Fold, Found, Home, NotFound, Start};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -23,6 +25,18 @@ pub(crate) struct Figures {
     pub(crate) cost: Cost,
     /// Of agents, which work side by side; a model has none of its own.
     pub(crate) time_ms: u64,
+}
+
+impl Figures {
+    pub(crate) fn of(share: &Share) -> Self {
+        Self {
+            turns: share.turns,
+            tool_uses: share.tool_uses,
+            tokens: share.usage,
+            cost: share.cost,
+            time_ms: share.time.as_millis() as u64,
+        }
+    }
 }
 
 impl AddAssign for Figures {
@@ -59,6 +73,8 @@ pub(crate) struct Account {
     pub(crate) members: Vec<Member>,
     /// What it might use, and what became of that; none where nothing was limited.
     pub(crate) budget: Option<BudgetSum>,
+    /// What its book says of its workers.
+    pub(crate) kept: Kept,
 }
 
 pub(crate) fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
@@ -124,10 +140,17 @@ impl Account {
             let fold = fold.with_context(|| format!("cannot read {}", path.display()))?;
             members.push(Member::new(id, fold, prices));
         }
+        // A book that cannot be read says nothing; the transcripts have the figures.
+        let contents = found.folder.book().read().unwrap_or_default();
+        let mut kept = Kept::read(&contents);
+        for member in &members {
+            kept.add_missing(member.id, member.spending());
+        }
         let mut account = Self {
             session: found.id.to_string(),
             members: tree(members),
             budget: None,
+            kept,
         };
         let about = found.folder.about();
         let about = about.filter(|it| !it.budget.is_empty() || it.account.is_some());
@@ -154,6 +177,13 @@ impl Account {
             },
             ..kept
         }
+    }
+
+    /// Which phases the work went through. None where there were no workers.
+    pub(crate) fn course(&self) -> Option<Course> {
+        let is_main = |member: &&Member| member.start.is_some() && member.parent().is_none();
+        let main = self.members.iter().find(is_main);
+        self.kept.course(&main.map(Member::spending)?)
     }
 
     pub(crate) fn totals(&self) -> Figures {
@@ -239,6 +269,17 @@ impl Member {
             by_model,
             span: fold.span,
             damaged: fold.damaged.len(),
+        }
+    }
+
+    fn spending(&self) -> Spending {
+        let models = self.by_model.iter();
+        let models = models.map(|(name, it)| (name.clone(), (it.tokens, it.cost)));
+        Spending {
+            by_model: models.collect(),
+            turns: self.figures.turns,
+            tool_uses: self.figures.tool_uses,
+            time: std::time::Duration::from_millis(self.figures.time_ms),
         }
     }
 

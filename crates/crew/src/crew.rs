@@ -1,6 +1,7 @@
 //! The crew: starts workers, keeps count of them, stops them, and tells their ends.
 
 use crate::budget::Purses;
+use crate::course::Clockwork;
 use crate::depend::Looking;
 use crate::guardrails::Guardrails;
 use crate::history::Traces;
@@ -99,6 +100,7 @@ pub(crate) struct Shared {
     pub(crate) began: Instant,
     /// Ends what the session's own agent does right now.
     turn: Mutex<CancellationToken>,
+    pub(crate) clockwork: Clockwork,
 }
 
 /// How a stop went.
@@ -127,6 +129,11 @@ impl EventSink for Watched {
             let traces = rules.and_then(|rules| Traces::of(&kind, rules.files()));
             shared.roster().see(agent, &kind, traces);
             news = shared.charge(agent, &kind);
+            if let EventKind::Answered { answer, .. } = &kind
+                && agent == shared.parts.main
+            {
+                shared.parts.guardrails.plan.see(answer);
+            }
         }
         self.inner.emit(agent, kind);
         for (owner, news) in news {
@@ -188,6 +195,7 @@ impl Crew {
                 purses: Mutex::new(Purses::new(parts.main, parts.limits.budget)),
                 began: Instant::now(),
                 turn: Mutex::default(),
+                clockwork: Clockwork::default(),
                 parts,
             }
         }))

@@ -130,6 +130,11 @@ impl Crew {
             _ => ended.end,
         };
         task.spending.time += time;
+        if let Some(stint) = task.stints.last_mut() {
+            stint.spending.time += time;
+        }
+        let has_changed = ended.has_changed || ended.worktree.is_some();
+        task.close_stint(self.moment(), &end, has_changed);
         task.cwd = ended.cwd.or(task.cwd.take());
         task.seen = ended.seen;
         task.history.add_written(&ended.changed_files);
@@ -157,6 +162,7 @@ impl Crew {
             left_running: ended.left_running,
             worktree: ended.worktree,
             unread: unread_count,
+            is_unverified: task.is_unverified(),
             letter: None,
             holds: Vec::new(),
         };
@@ -171,6 +177,9 @@ impl Crew {
             model_ms: ended.model_time.as_millis() as u64,
             stop: ended.stop,
             denials: ended.denials,
+            phase: Some(task.phase()),
+            is_unverified: task.is_unverified(),
+            structured: None,
         };
         let closed = Closed {
             report,

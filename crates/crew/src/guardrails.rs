@@ -5,12 +5,14 @@ use crate::crew::Crew;
 use crate::fit::{self, Instead, Standing};
 use crate::history::Named;
 use crate::orders::{Level, OrderKind, OrderText, Rules};
+use crate::plan::PlanFirst;
 use crate::roster::{State, Task};
 use crate::start::Order;
 use gaffer_agent::AgentType;
 use gaffer_protocol::event::Advice;
 use gaffer_protocol::{AgentId, End, EventKind, Status};
 use gaffer_tools::lease::LeaseLimits;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// So many pieces of advice stand in one answer.
@@ -29,6 +31,12 @@ pub struct Guardrails {
     pub leases: LeaseLimits,
     /// What orders of one message cost together.
     pub budget: Level,
+    /// Whether orders come in their turn.
+    pub phases: Level,
+    /// Whether the user approves the plan before anything is changed.
+    pub plan: PlanFirst,
+    /// Where the work is done; none where nobody need look.
+    pub project: Option<PathBuf>,
     /// Made when the first order comes: they take longer to load than a short run takes to start.
     rules: Arc<OnceLock<Option<Rules>>>,
 }
@@ -94,6 +102,7 @@ impl Crew {
             };
             found.advice.extend(instead.map(|it| self.told(&it)));
         }
+        found.advice.extend(self.phase_advice(order));
         self.decide(order.parent, found)
     }
 
@@ -122,6 +131,18 @@ impl Crew {
             };
             found.advice.extend(instead.map(|it| self.told(&it)));
         }
+        let kind = guardrails.rules().and_then(|rules| rules.tone(&order).kind);
+        if let Some(why) = self.held_by_plan(caller, kind) {
+            return Err(why);
+        }
+        let own = self.own_verification(caller, to, kind);
+        // The same is not said twice, unless only the second is a refusal.
+        let is_said = |own: &Advice| {
+            let mut said = found.advice.iter();
+            said.any(|it| it.rule == "fresh-verifies" && it.is_refusal >= own.is_refusal)
+        };
+        let own = own.filter(|own| !is_said(own));
+        found.advice.extend(own);
         self.decide(caller, found)
     }
 

@@ -32,7 +32,10 @@ impl Crew {
                 return end;
             }
             if !(self.is_busy() || agent.has_mail() || self.end_stuck().await) {
-                return end;
+                match self.close_main(end, agent.last_words()) {
+                    Some(end) => return end,
+                    None => continue,
+                }
             }
             self.forget_heard(agent).await;
             if !agent.rest(stop).await {

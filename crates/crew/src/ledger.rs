@@ -1,8 +1,8 @@
-//! Who has spent what: by agent, type and model. It adds up to what the provider reported.
+//! Who has spent what: by agent, type, phase and model. It adds up to what the provider reported.
 
 use crate::crew::Crew;
 use crate::roster::{Spending, Task};
-use gaffer_protocol::{AgentId, AgentName, Cost, Usage};
+use gaffer_protocol::{AgentId, AgentName, Cost, Phase, Usage};
 use std::time::Duration;
 
 /// What one agent has spent with one model.
@@ -11,6 +11,7 @@ pub struct Row {
     pub agent: AgentId,
     pub name: AgentName,
     pub agent_type: String,
+    pub phase: Phase,
     pub model: String,
     pub usage: Usage,
     pub cost: Cost,
@@ -87,6 +88,7 @@ fn rows(task: &Task) -> Vec<Row> {
         agent: task.id,
         name: task.name.clone(),
         agent_type: task.kind.name.clone(),
+        phase: task.phase(),
         model: model.clone(),
         usage: *usage,
         cost: *cost,

@@ -1,6 +1,7 @@
 //! What the crew wants to know again of a task that has ended, as the book keeps it.
 
 use crate::history::History;
+use crate::phases::Stint;
 use crate::roster::{Spending, Task};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ pub(crate) struct Notes {
     /// Of its orders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) scores: Vec<u8>,
+    /// Its runs, as the course of the session sees them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stints: Vec<Stint>,
 }
 
 impl Notes {
@@ -26,6 +30,7 @@ impl Notes {
             spending: task.spending.clone(),
             history: task.history.clone(),
             scores: task.scores.clone(),
+            stints: task.stints.clone(),
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Report {
     pub unread: usize,
     /// Tasks that wait for this one to complete, if it has not.
     pub holds: Vec<String>,
+    /// Whether there is nothing but its word for what it reports.
+    pub is_unverified: bool,
     /// The letter that tells the same.
     pub letter: Option<MailId>,
     /// What may follow on it.
@@ -80,6 +82,7 @@ impl Report {
                 false => self.changed_files.clone(),
             },
             denials: self.denials.clone(),
+            is_unverified: self.is_unverified,
             advice,
         }
     }

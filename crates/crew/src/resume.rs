@@ -8,7 +8,9 @@ use crate::report::Report;
 use crate::roster::{Spending, State, Task};
 use gaffer_agent::agent_type::AgentType;
 use gaffer_protocol::notification::Worktree;
-use gaffer_protocol::{AgentId, Block, CallId, End, MailId, Message, Notification, Origin, Status};
+use gaffer_protocol::{
+    AgentId, Block, CallId, End, MailId, Message, Notification, Origin, Phase, Status,
+};
 use gaffer_store::book::{self, BookError, Change, Contents, Entered, Letter, Step};
 use gaffer_store::{Fold, Start};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -166,6 +168,9 @@ impl Crew {
     fn untold(&self, it: &Found, worktree: Option<Worktree>) -> Letter {
         let parts = &self.0.parts;
         let end = it.was.end().unwrap_or(End::Interrupted);
+        let terms = &it.task.terms;
+        let is_verification = terms.phase == Some(Phase::Verification);
+        let is_unverified = end == End::Done && !terms.has_proof() && !is_verification;
         let report = Report {
             task: it.task.id,
             name: it.task.name.clone(),
@@ -183,6 +188,7 @@ impl Crew {
             unread: 0,
             letter: None,
             holds: Vec::new(),
+            is_unverified,
             advice: None,
         };
         let file = parts.folder.result(it.task.id, it.runs);
@@ -225,6 +231,7 @@ impl Crew {
             worktree: None,
             changed_files: changed.into_iter().collect(),
             denials: Vec::new(),
+            is_unverified: false,
             advice: Some(
                 "What they did until then stands. Continue those whose work is still needed"
                     .to_owned(),
@@ -278,6 +285,9 @@ impl Crew {
         answers: Vec<(AgentId, CallId, String)>,
     ) {
         let parts = &self.0.parts;
+        let stints = found.iter().flat_map(|it| &it.notes.stints);
+        let moments = stints.flat_map(|it| [it.ordered, it.began, it.ended]);
+        self.count_moments_from(moments.max().unwrap_or(0));
         let mut by_caller: BTreeMap<AgentId, HashMap<CallId, String>> = BTreeMap::new();
         for (caller, call, answer) in answers {
             by_caller.entry(caller).or_default().insert(call, answer);
@@ -294,7 +304,14 @@ impl Crew {
             task.cwd = it.notes.cwd;
             task.history = it.notes.history;
             task.scores = it.notes.scores;
+            task.stints = it.notes.stints;
             task.history.add_written(&it.changed_files);
+            if is_queued {
+                // It has yet to begin; nothing of it is over.
+                task.add_stint(self.moment());
+            } else {
+                task.take_up_stints(|| self.moment());
+            }
             task.answers = by_caller.remove(&id).unwrap_or_default();
             if !is_queued {
                 task.unread = unread.remove(&id).unwrap_or_default();
@@ -328,10 +345,13 @@ impl Found {
             Some(end) => Was::Done(end.clone()),
             None => Was::Interrupted,
         };
+        let before = entered.notes.as_deref().map(Notes::parse);
+        let mut found = Self::of(entered.task, fold, spending);
+        found.notes.stints = before.unwrap_or_default().stints;
         Self {
             runs: entered.runs,
             was,
-            ..Self::of(entered.task, fold, spending)
+            ..found
         }
     }
 

@@ -1,6 +1,7 @@
 //! Who is in the crew and what each of them does: plain state, without any waiting.
 
 use crate::history::{History, Traces};
+use crate::phases::Stint;
 use crate::report::Report;
 use gaffer_agent::Sender;
 use gaffer_agent::agent_type::AgentType;
@@ -64,6 +65,8 @@ pub(crate) struct Task {
     pub(crate) history: History,
     /// How good its orders were: the one it was started with, and those that followed.
     pub(crate) scores: Vec<u8>,
+    /// Its runs, as the course of the session sees them.
+    pub(crate) stints: Vec<Stint>,
 }
 
 #[derive(Debug)]
@@ -255,6 +258,9 @@ impl Roster {
             return;
         };
         task.spending.see(kind);
+        if let Some(stint) = task.stints.last_mut() {
+            stint.spending.see(kind);
+        }
         if let Some(traces) = traces {
             task.history.add(traces);
         }
@@ -298,6 +304,7 @@ impl Task {
             seen: None,
             history: History::default(),
             scores: Vec::new(),
+            stints: Vec::new(),
         }
     }
 

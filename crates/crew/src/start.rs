@@ -242,6 +242,7 @@ impl Crew {
         let state = State::Live(Box::new(live));
         let mut entry = Task::new(&task, order.kind, started.transcript.clone(), state);
         entry.add_score(order.score);
+        entry.add_stint(self.moment());
         roster.add(entry);
         Ok(Reserved {
             started,
@@ -284,7 +285,9 @@ impl Crew {
             self.0.purses().remove(started.id, self.0.age());
             return Err(Refused::NotKept(why.to_string()));
         }
+        let phase = self.0.roster().get(started.id).map(Task::phase);
         let event = AgentStarted {
+            phase,
             name: task.name,
             agent_type: task.kind,
             parent: Some(task.parent),
@@ -395,7 +398,10 @@ impl Crew {
         }
         let task = roster.get_mut(id)?;
         task.state = State::Live(Box::new(live));
-        task.runs += u32::from(is_new_run);
+        if is_new_run {
+            task.runs += 1;
+            task.add_stint(self.moment());
+        }
         let unread = std::mem::take(&mut task.unread);
         self.0.purses().begin_run(id);
         Some(Woken {

@@ -4,7 +4,7 @@ use crate::crew::{Crew, Shared};
 use crate::roster::Progress;
 use gaffer_agent::{Compaction, Memo};
 use gaffer_protocol::tags::escape;
-use gaffer_protocol::{AgentId, AgentName, Block, Origin, Waiting};
+use gaffer_protocol::{AgentId, AgentName, Block, Origin, Phase, Waiting};
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,6 +15,8 @@ pub struct WorkerState {
     pub id: AgentId,
     pub name: AgentName,
     pub agent_type: String,
+    /// What its task is for.
+    pub phase: Phase,
     pub description: String,
     pub waiting: Waiting,
     pub is_leaving: bool,
@@ -37,6 +39,7 @@ impl Crew {
             id: task.id,
             name: task.name.clone(),
             agent_type: task.kind.name.clone(),
+            phase: task.phase(),
             description: task.description.clone(),
             waiting: match live.progress {
                 Progress::Queued => {
@@ -117,7 +120,7 @@ impl Memo for Below {
 
 impl WorkerState {
     fn line(&self) -> String {
-        let (id, name, kind) = (self.id, &self.name, &self.agent_type);
+        let (id, name, kind, phase) = (self.id, &self.name, &self.agent_type, self.phase);
         let description = escape(&self.description);
         let doing = match &self.waiting {
             _ if self.is_leaving => "about to end".to_owned(),
@@ -138,7 +141,7 @@ impl WorkerState {
         };
         let last = self.last_tool.as_deref().unwrap_or("none yet");
         format!(
-            "{name} ({id}, {kind}, \"{description}\"): {doing}; {} turns, {} tool uses, {} tokens, last tool {last}; running for {} s, idle for {} s",
+            "{name} ({id}, {kind}, {phase}, \"{description}\"): {doing}; {} turns, {} tool uses, {} tokens, last tool {last}; running for {} s, idle for {} s",
             self.turns,
             self.tool_uses,
             self.tokens,

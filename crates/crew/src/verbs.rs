@@ -15,6 +15,7 @@ impl Crew {
     /// with it, so that questions about them need no questions to them.
     pub fn tell_main(&self, text: impl Into<String>) {
         let inbox = &self.parts().main_inbox;
+        self.0.clockwork.prompted();
         if let Some(state) = self.state_block() {
             inbox.send(state);
         }

@@ -1,23 +1,21 @@
 //! One run of one worker: from a place to an end, whatever happens on the way.
 
+mod prepare;
+
+use self::prepare::prepare;
 use crate::crew::Crew;
-use crate::outfit::{Hand, Outfit};
+use crate::outfit::Hand;
 use crate::proof::{Proving, Verdict};
 use crate::roster::Progress;
-use crate::tools::{Manner, tools};
+use crate::shape::Proofs;
 use gaffer_agent::agent_type::AgentType;
-use gaffer_agent::{Agent, Inbox, Outcome, Parts, Sender};
-use gaffer_model::Conversation;
+use gaffer_agent::{Agent, Inbox, Outcome, Sender};
 use gaffer_protocol::event::Denied;
 use gaffer_protocol::notification::Worktree;
-use gaffer_protocol::{
-    AgentId, AgentName, Block, End, EventKind, MailId, Origin, StopReason, Terms, Waiting,
-};
-use gaffer_store::{Entry, Fold, Record, Start, Transcript};
-use gaffer_tools::hook::Moment;
+use gaffer_protocol::{AgentId, AgentName, Block, End, MailId, StopReason, Terms, Waiting};
 use gaffer_tools::{Context, Seen};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -55,6 +53,8 @@ pub(crate) struct Ended {
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) seen: Option<Seen>,
     pub(crate) changed_files: Vec<String>,
+    /// Whether any of them is of the project, not of the scratchpad.
+    pub(crate) has_changed: bool,
     pub(crate) denials: Vec<Denied>,
     pub(crate) left_running: Vec<String>,
     /// Its worktree, if it had one and that is still there.
@@ -77,6 +77,7 @@ impl Ended {
             cwd: None,
             seen: None,
             changed_files: Vec::new(),
+            has_changed: false,
             denials: Vec::new(),
             left_running: Vec::new(),
             worktree: None,
@@ -195,9 +196,13 @@ pub(crate) async fn attend(
         known.inbox.send(block);
     }
     let proving = Proving::of(known.terms.done_when.clone(), made.folder.clone());
+    let mut proofs = Proofs::new(made.form.clone(), proving);
     let mut agent = made.agent(crew, id, &known, inbox);
-    let end = work(crew, id, &mut agent, (&known, &context, proving)).await;
-    let ended = leave(&mut agent, &context, end).await;
+    let end = work(crew, id, &mut agent, (&known, &context, &mut proofs)).await;
+    let mut ended = leave(&mut agent, &context, end).await;
+    if let Some(result) = proofs.result() {
+        ended.result = result.to_string();
+    }
     // Nothing of it runs any more that could write there.
     ended.out_of(crew, id, &known).await
 }
@@ -239,7 +244,14 @@ fn hand(id: AgentId, known: &Known) -> Hand<'_> {
 fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
     crew.0.purses().start_clock(id, crew.0.age());
     let mut roster = crew.0.roster();
-    if let Some(live) = roster.get_mut(id).and_then(crate::roster::Task::live_mut) {
+    let task = roster.get_mut(id);
+    let Some(task) = task else {
+        return;
+    };
+    if let Some(stint) = task.stints.last_mut() {
+        stint.began = crew.moment();
+    }
+    if let Some(live) = task.live_mut() {
         live.progress = Progress::Running;
         live.place = Some(place);
         live.waiting = Waiting::Model;
@@ -249,160 +261,21 @@ fn begin(crew: &Crew, id: AgentId, place: OwnedSemaphorePermit) {
     roster.leave_queue(id);
 }
 
-/// All that a worker needs to begin.
-struct Made {
-    outfit: Outfit,
-    /// Where its work is proven.
-    folder: PathBuf,
-    context: Context,
-    conversation: Conversation,
-    transcript: Transcript,
-    /// What it is told before its task.
-    opening: Vec<Block>,
-}
-
-async fn prepare(crew: &Crew, id: AgentId, known: &Known, run: &Run) -> Result<Made, String> {
-    let parts = crew.parts();
-    let outfitter = &parts.outfitter;
-    let mut outfit = outfitter.outfit(&known.kind, known.model.as_deref())?;
-    if known.depth < parts.limits.depth {
-        // It may start workers of its own, and wait for them as its own starter does.
-        outfit = outfit.with(tools(crew, id, Manner::Normal));
-    }
-    let hand = hand(id, known);
-    if known.terms.isolated {
-        outfitter.isolate(&hand).await?;
-    }
-    let mut context = outfitter.place(&hand)?;
-    if let Some(seen) = &known.seen {
-        context.seen = seen.clone();
-    }
-    let folder = parts.outfitter.folder(&hand);
-    let mut conversation = outfit.open(id, &known.name, &known.kind);
-    let path = known.transcript.clone();
-    let (mut transcript, fold) = match run {
-        Run::Begins(_) => {
-            let transcript = Transcript::create(path.clone()).map_err(|why| why.to_string())?;
-            (transcript, Fold::default())
-        }
-        Run::Continues(_) | Run::Fails(..) => resume(crew, id, known).await?,
-    };
-    for message in &fold.messages {
-        conversation.push(message);
-    }
-    let mut opening = Vec::new();
-    // One that was stopped in the queue has not begun before.
-    if fold.start.is_none() {
-        let entry = Entry::Start(Box::new(start(crew, id, known, &outfit, &context)));
-        let at = parts.clock.now();
-        let written = |why: std::io::Error| format!("cannot write {}: {why}", path.display());
-        transcript.append(&Record { at, entry }).map_err(written)?;
-    }
-    // One of which only the first record is lost has been told.
-    if fold.start.is_none() && fold.messages.is_empty() {
-        opening.extend(outfitter.opening(&hand));
-        opening.extend(greeting(id, known, &context).await);
-        opening.extend(crew.results_for(id).await);
-    }
-    Ok(Made {
-        outfit,
-        folder,
-        context,
-        conversation,
-        transcript,
-        opening,
-    })
-}
-
-/// Takes a transcript up again. The user hears of it if it was damaged.
-async fn resume(crew: &Crew, id: AgentId, known: &Known) -> Result<(Transcript, Fold), String> {
-    let path = known.transcript.clone();
-    let answers = {
-        let mut roster = crew.0.roster();
-        let task = roster.get_mut(id);
-        task.map(|task| std::mem::take(&mut task.answers))
-    };
-    let answers = answers.unwrap_or_default();
-    let resumed = tokio::task::spawn_blocking(move || Transcript::resume_knowing(path, &answers));
-    let resumed = resumed.await.map_err(|error| error.to_string())?;
-    let (transcript, fold) = resumed.map_err(|why| why.to_string())?;
-    if !fold.damaged.is_empty() {
-        let text = format!(
-            "the transcript of {} was damaged: {}",
-            known.name, fold.damaged
-        );
-        crew.emit(id, EventKind::Notice(text));
-    }
-    Ok((transcript, fold))
-}
-
-impl Made {
-    fn agent(self, crew: &Crew, id: AgentId, known: &Known, inbox: Inbox) -> Agent {
-        let parts = crew.parts();
-        Agent::new(Parts {
-            id,
-            model: self.outfit.model,
-            conversation: self.conversation,
-            tools: self.outfit.tools,
-            context: self.context,
-            transcript: self.transcript,
-            inbox,
-            events: crew.events(),
-            prices: parts.prices.clone(),
-            clock: parts.clock.clone(),
-            max_turns: known.terms.max_turns,
-            compaction: crew.compaction(id),
-            allowance: crew.allowance(id),
-        })
-    }
-}
-
-/// What the user's hooks have to say to a new worker.
-async fn greeting(id: AgentId, known: &Known, context: &Context) -> Option<Block> {
-    let hooks = context.hooks.as_ref()?;
-    let moment = Moment::SubagentStart {
-        agent_id: id.to_string(),
-        agent_type: known.kind.name.clone(),
-    };
-    let merged = hooks.at(context.cwd.get(), moment).await;
-    Some(Block::from(Origin::Hook, merged.context?))
-}
-
-fn start(crew: &Crew, id: AgentId, known: &Known, outfit: &Outfit, context: &Context) -> Start {
-    let parts = crew.parts();
-    Start {
-        version: parts.version.clone(),
-        session: parts.session.clone(),
-        agent: id,
-        name: known.name.clone(),
-        agent_type: known.kind.name.clone(),
-        mode: parts.mode.clone(),
-        provider: outfit.provider.clone(),
-        model: outfit.model.name().to_owned(),
-        cwd: context.cwd.get().display().to_string(),
-        prefix_hash: outfit.prefix_hash.clone(),
-        prompt_hash: outfit.prompt_hash.clone(),
-        parent: Some(known.parent),
-        description: known.description.clone(),
-    }
-}
-
 /// Works until nothing is left to do. A message that comes while it ends is not lost: either it
 /// is still heard, or the worker is seen as leaving and the message waits for the next run.
 async fn work(
     crew: &Crew,
     id: AgentId,
     agent: &mut Agent,
-    (known, context, mut proving): (&Known, &Context, Option<Proving>),
+    (known, context, proofs): (&Known, &Context, &mut Proofs),
 ) -> End {
     loop {
         let mut end = agent.work(&known.stop).await;
         // Mail goes first: there is more to do before anything is proven.
-        if let Some(proving) = &mut proving
-            && end == End::Done
-            && !agent.has_mail()
-        {
-            match proving.look(crew, id, context, &known.stop).await {
+        if end == End::Done && !agent.has_mail() {
+            let words = agent.last_words().to_owned();
+            let looks = proofs.look(&words, (crew, id, context, &known.stop));
+            match looks.await {
                 Verdict::Proven => {}
                 Verdict::Again(block) => {
                     known.inbox.send(block);
@@ -450,6 +323,7 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
         stop,
         cwd: Some(context.cwd.get()),
         seen: Some(context.seen.clone()).filter(|seen| seen.len() <= MOST_SEEN),
+        has_changed: has_changed(context),
         changed_files: context.changed.files(),
         denials: denials(context),
         left_running,
@@ -458,6 +332,16 @@ async fn leave(agent: &mut Agent, context: &Context, end: End) -> Ended {
         heard,
         record: agent.transcript().file().ok(),
     }
+}
+
+/// What stands in the scratchpad is for the crew: it changes nothing of the project.
+fn has_changed(context: &Context) -> bool {
+    let pad = context.scratchpad.as_ref().map(|pen| pen.pad().path());
+    let is_outside = |file: &String| {
+        pad.as_ref()
+            .is_none_or(|it| !Path::new(file).starts_with(it))
+    };
+    context.changed.files().iter().any(is_outside)
 }
 
 fn denials(context: &Context) -> Vec<Denied> {

@@ -1,10 +1,13 @@
 //! The one event stream: everything that a surface shows is a fold over these.
 
 use crate::clock::Timestamp;
+use crate::course::Course;
 use crate::end::End;
 use crate::ids::{AgentId, AgentName, CallId, SessionId};
 use crate::message::{Answer, Message, ToolResult, ToolUse};
 use crate::notification::Notification;
+use crate::plan::Plan;
+use crate::terms::Phase;
 use crate::usage::{Cost, Usage};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -69,6 +72,8 @@ pub enum EventKind {
     },
     /// A call waits until somebody says whether it may run.
     Asked(Arc<Question>),
+    /// What is to be done and by whom, which the user wants to approve first.
+    Plan(Arc<Plan>),
     /// The question with this number needs no answer any more.
     Settled(u64),
     /// What a guardrail has to say about an order of this agent.
@@ -80,6 +85,8 @@ pub enum EventKind {
     /// Word for the user that is no part of the conversation: what a hook has to say, for one.
     Notice(String),
     AgentEnded(Box<AgentEnded>),
+    /// The phases of a session that had workers, before its own agent ends.
+    Course(Arc<Course>),
     /// The end of a task was told to the agent above it.
     Notified(Arc<Notification>),
 }
@@ -87,7 +94,7 @@ pub enum EventKind {
 /// What is wrong with an order, or who should have got it instead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Advice {
-    /// The setting that governs it: `orders`, `continue`, `leases` or `budget`.
+    /// The setting that governs it: `orders`, `continue`, `leases`, `budget` or `phases`.
     pub guardrail: &'static str,
     pub rule: String,
     /// The words that it is about; empty where something is missing.
@@ -195,6 +202,8 @@ pub struct AgentStarted {
     pub call: Option<CallId>,
     /// How many agents are above it.
     pub depth: u32,
+    /// What a worker's task is for.
+    pub phase: Option<Phase>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -212,6 +221,12 @@ pub struct AgentEnded {
     pub stop: Option<crate::message::StopReason>,
     /// Calls that were not allowed.
     pub denials: Vec<Denied>,
+    /// What a worker's run turned out to be.
+    pub phase: Option<Phase>,
+    /// Whether there is nothing but a worker's word for what it reports.
+    pub is_unverified: bool,
+    /// The result in the form that the user asked for.
+    pub structured: Option<serde_json::Value>,
 }
 
 impl std::fmt::Display for Denied {

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod clock;
+pub mod course;
 pub mod end;
 pub mod event;
 pub mod ids;
@@ -9,6 +10,7 @@ pub mod json;
 pub mod mail;
 pub mod message;
 pub mod notification;
+pub mod plan;
 pub mod tags;
 pub mod terms;
 pub mod tool;
@@ -16,6 +18,7 @@ pub mod usage;
 
 pub use budget::{BudgetNews, BudgetSum, Cap, CapUse, Used};
 pub use clock::{Clock, Entropy, Timestamp};
+pub use course::Course;
 pub use end::{End, Status};
 pub use event::{Event, EventKind, EventSink, Permission, Question, Trigger, Waiting};
 pub use ids::{AgentId, AgentName, CallId, IdError, MailId, SessionId};
@@ -25,6 +28,7 @@ pub use message::{
     ToolResult, ToolUse,
 };
 pub use notification::Notification;
+pub use plan::Plan;
 pub use terms::{Budget, Phase, Terms};
 pub use tool::ToolSpec;
 pub use usage::{Cost, Usage};

@@ -6,6 +6,8 @@ use crate::tags::{escape, unescape};
 use serde::Serialize;
 use std::fmt::Write;
 
+const UNVERIFIED: &str = "<unverified/>\n";
+
 /// The end of a task, as its coordinator hears of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Notification {
@@ -24,6 +26,8 @@ pub struct Notification {
     pub changed_files: Vec<String>,
     /// Calls that were not allowed.
     pub denials: Vec<String>,
+    /// Whether there is nothing but the worker's word for it.
+    pub is_unverified: bool,
     pub advice: Option<String>,
 }
 
@@ -82,6 +86,9 @@ impl Notification {
         }
         list(&mut out, "changed-files", "file", &self.changed_files);
         list(&mut out, "denials", "denial", &self.denials);
+        if self.is_unverified {
+            out.push_str(UNVERIFIED);
+        }
         optional(&mut out, "advice", self.advice.as_deref());
         out.push_str("</task-notification>");
         out
@@ -115,6 +122,7 @@ impl Notification {
         };
         let changed_files = reader.list("changed-files", "file")?;
         let denials = reader.list("denials", "denial")?;
+        let is_unverified = reader.take(UNVERIFIED).is_some();
         let advice = reader.element("advice");
         reader.take("</task-notification>")?;
         reader.0.is_empty().then_some(Self {
@@ -128,6 +136,7 @@ impl Notification {
             worktree,
             changed_files,
             denials,
+            is_unverified,
             advice,
         })
     }
@@ -235,6 +244,7 @@ mod tests {
                 "&amp;lt;result&gt;",
                 "<usage><total_tokens>1</total_tokens>",
                 "</file>\n</changed-files>\n",
+                "<unverified/>",
                 "<task-id>agent-00000000</task-id>",
             ])
             .prop_map(str::to_owned),
@@ -256,6 +266,7 @@ mod tests {
             texts in proptest::collection::vec(proptest::option::of(hostile()), 3),
             worktree in proptest::option::of((hostile(), hostile())),
             lists in proptest::collection::vec(proptest::collection::vec(hostile(), 0..3), 2),
+            is_unverified in any::<bool>(),
         ) -> Notification {
             let id = |n: u32| AgentId::parse(&format!("agent-{n:08x}")).unwrap();
             Notification {
@@ -272,6 +283,7 @@ mod tests {
                 worktree: worktree.map(|(path, branch)| Worktree { path, branch }),
                 changed_files: lists[0].clone(),
                 denials: lists[1].clone(),
+                is_unverified,
             }
         }
     }
@@ -296,6 +308,7 @@ mod tests {
                 worktree: None,
                 changed_files: Vec::new(),
                 denials: Vec::new(),
+                is_unverified: false,
                 advice: None,
             }.render();
             let folded: String = shown.to_lowercase().split_whitespace().collect();
@@ -328,6 +341,7 @@ mod tests {
             worktree: None,
             changed_files: vec!["src/auth.rs".to_owned()],
             denials: Vec::new(),
+            is_unverified: true,
             advice: None,
         };
         assert_eq!(
@@ -340,6 +354,7 @@ mod tests {
              <usage><total_tokens>1200</total_tokens><tool_uses>3</tool_uses><duration_ms>4500</duration_ms></usage>\n\
              <reason>max_turns</reason>\n\
              <changed-files>\n<file>src/auth.rs</file>\n</changed-files>\n\
+             <unverified/>\n\
              </task-notification>"
         );
     }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// Every name that stands in a tag of ours, or that models take for a word from above.
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 32] = [
     "task-notification",
     "task-id",
     "status",
@@ -24,6 +24,7 @@ const NAMES: [&str; 31] = [
     "denials",
     "denial",
     "advice",
+    "unverified",
     "context",
     "workers",
     "message",

@@ -14,6 +14,9 @@ pub struct Terms {
     /// The part of the work that it belongs to, where the order says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
+    /// Whether the phase was told from what the order says and for whom it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_inferred: bool,
     /// Globs below the project's root; it writes nothing else. None where nothing was said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
@@ -28,6 +31,13 @@ pub struct Terms {
     pub budget: Budget,
 }
 
+impl Terms {
+    /// Whether something beside the worker's word shows that it is done.
+    pub fn has_proof(&self) -> bool {
+        self.done_when.is_some() || self.result_schema.is_some()
+    }
+}
+
 /// A part of the work. They may come again in any order; some orders are worth a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,6 +50,13 @@ pub enum Phase {
 }
 
 impl Phase {
+    pub const ALL: [Self; 4] = [
+        Self::Research,
+        Self::Synthesis,
+        Self::Implementation,
+        Self::Verification,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Research => "research",

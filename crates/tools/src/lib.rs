@@ -24,6 +24,7 @@ pub mod scratchpad;
 mod set;
 mod shown;
 pub mod skill;
+pub mod structured;
 #[cfg(test)]
 mod testing;
 mod tool;

@@ -40,6 +40,7 @@ fn notification(n: usize) -> Notification {
         worktree: None,
         changed_files: Vec::new(),
         denials: Vec::new(),
+        is_unverified: false,
         advice: None,
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) auto_compact_window: Option<u64>,
     /// What a session may use in all.
     pub(crate) budget: BudgetSettings,
+    /// Whether the user approves the coordinator's plan before anything is changed.
+    pub(crate) plan_first: Option<bool>,
     /// How orders are looked at before they are carried out.
     pub(crate) guardrails: GuardrailSettings,
     /// Answers questions about pages of the web; of the same provider.
@@ -99,6 +101,8 @@ pub(crate) struct GuardrailSettings {
     pub(crate) lease_wait_seconds: Option<u64>,
     /// What orders of one message cost together.
     pub(crate) budget: Level,
+    /// Whether orders come in their turn.
+    pub(crate) phases: Level,
 }
 
 /// What becomes of a write to a file that another holds.
@@ -220,7 +224,7 @@ pub(crate) struct RetrySettings {
 const LEAST_WINDOW: u64 = 4_000;
 
 /// The keys of a settings file, with what holds where a key is not given.
-pub(crate) const KEYS: [(&str, &str); 27] = [
+pub(crate) const KEYS: [(&str, &str); 28] = [
     ("mode", "coordinator"),
     ("provider", "by the key that is set"),
     ("model", "the provider's"),
@@ -243,6 +247,7 @@ pub(crate) const KEYS: [(&str, &str); 27] = [
     ("maxDepth", "1"),
     ("budget", "no limit"),
     ("guardrails", "warn; leases enforce"),
+    ("planFirst", "false"),
     ("autoCompactEnabled", "true"),
     ("autoCompactWindow", "the model's context"),
     ("cleanupPeriodDays", "30"),

@@ -1,9 +1,11 @@
 //! A session's account on paper: the tree with its figures, sums by type and by model, or JSON.
 
 use super::json::usage;
+use super::phases;
 use super::words::fit;
 use crate::show::{Account, Figures, Member};
 use crate::system::plain;
+use gaffer_crew::KeptTask;
 use gaffer_protocol::{BudgetSum, Cap, Cost, Status, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -56,6 +58,18 @@ pub(crate) fn text(account: &Account) -> String {
         }));
         out.push('\n');
         out.push_str(&table(&rows));
+    }
+    if let Some(course) = account.course() {
+        let mut rows = vec![head(&["phase", "agents"], "")];
+        rows.extend(course.shares.iter().map(|share| Row {
+            left: vec![share.phase.to_string(), share.agents.to_string()],
+            figures: figures(&Figures::of(share), true),
+            right: String::new(),
+        }));
+        out.push('\n');
+        out.push_str(&table(&rows));
+        out.push('\n');
+        out.push_str(&phases::text(&course));
     }
     out.push_str(&account.budget.map(|sum| budget(&sum)).unwrap_or_default());
     out.push_str(&remarks(account));
@@ -261,15 +275,17 @@ pub(crate) fn json(account: &Account) -> Value {
         "cwd": main.map(|start| &start.cwd),
         "began": account.span().map(|(first, _)| first),
         "last": account.span().map(|(_, last)| last),
-        "agents": account.members.iter().map(member_json).collect::<Vec<_>>(),
+        "agents": account.members.iter().map(|it| member_json(it, account)).collect::<Vec<_>>(),
         "types": sums(account.by_type(), true),
         "models": sums(account.by_model(), false),
         "totals": sum_json(&account.totals(), true),
         "budget": account.budget,
+        "phases": account.course().as_ref().map(phases::json),
     })
 }
 
-fn member_json(member: &Member) -> Value {
+fn member_json(member: &Member, account: &Account) -> Value {
+    let kept = account.kept.get(member.id);
     let start = member.start.as_ref();
     let models = member.by_model.iter();
     let models = models.map(|(name, sum)| (name.clone(), Value::Object(sum_json(sum, false))));
@@ -292,6 +308,9 @@ fn member_json(member: &Member) -> Value {
         "last": member.span.map(|(_, last)| last),
         "models": models.collect::<Map<String, Value>>(),
         "damaged_lines": member.damaged,
+        "phase": kept.map(KeptTask::phase),
+        "unverified": kept.is_some_and(KeptTask::is_unverified),
+        "order_scores": kept.map(|it| it.scores.as_slice()).unwrap_or_default(),
     });
     if let Value::Object(more) = more {
         value.extend(more);

@@ -27,6 +27,7 @@ fn started(agent: u32, name: &str, description: &str) -> Event {
         description: description.to_owned(),
         call: None,
         depth: u32::from(agent > 0),
+        phase: None,
     };
     event(0, agent, EventKind::AgentStarted(Box::new(started)))
 }
@@ -74,6 +75,9 @@ fn ended(agent: u32, end: End, result: &str) -> Event {
         model_ms: 0,
         stop: None,
         denials: Vec::new(),
+        phase: None,
+        is_unverified: false,
+        structured: None,
     };
     event(2, agent, EventKind::AgentEnded(Box::new(ended)))
 }

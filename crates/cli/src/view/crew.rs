@@ -1,9 +1,10 @@
 //! The crew as a program sees it in the stream: who was started by which call, and what came of
 //! each.
 
+use super::phases;
 use gaffer_protocol::event::{Advice, AgentEnded, AgentStarted, Denied, Integrated};
 use gaffer_protocol::{
-    AgentId, CallId, End, Event, Notification, Status, Timestamp, Usage, Waiting,
+    AgentId, CallId, Course, End, Event, Notification, Status, Timestamp, Usage, Waiting,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -29,6 +30,8 @@ pub(super) struct Crew {
     left_out: usize,
     /// How often anybody waited for a file that another had.
     lease_waits: u32,
+    /// How the session went, once it is over.
+    course: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -134,6 +137,10 @@ impl Crew {
         }
     }
 
+    pub(super) fn went(&mut self, course: &Course) {
+        self.course = Some(phases::json(course));
+    }
+
     /// Those of the session's own agent, then those of workers.
     pub(super) fn denials(&self, own: &[Denied]) -> Vec<Value> {
         let own = own.iter().map(|denied| denial(denied, None));
@@ -170,6 +177,7 @@ impl Crew {
                 "outside": said("outside-files"),
                 "foreign_changes": said("changed-by-command"),
             },
+            "phases": self.course,
         })
     }
 }
@@ -194,6 +202,7 @@ pub(super) fn started(started: &AgentStarted) -> Value {
         "task_type": "local_agent",
         "parent_agent_id": started.parent,
         "spawn_depth": started.depth,
+        "phase": started.phase,
     })
 }
 
@@ -235,5 +244,6 @@ pub(super) fn notified(notification: &Notification) -> Value {
         "output_file": notification.output_file,
         "reason": notification.reason,
         "usage": notification.usage,
+        "unverified": notification.is_unverified,
     })
 }

@@ -6,12 +6,14 @@ use super::crew::{self, Crew};
 use crate::system;
 use gaffer_protocol::event::{Advice, AgentEnded, Integrated, SessionStarted};
 use gaffer_protocol::ids::uuid_v4;
+use gaffer_protocol::plan::{Plan, PlanState};
 use gaffer_protocol::{
     AgentId, Answer, Block, BudgetNews, BudgetSum, CapUse, Cost, Event, EventKind, Message, Origin,
     ResultPart, SessionId, StopReason, ToolResult, Trigger, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -30,6 +32,8 @@ pub(crate) struct Json {
     figures: Vec<(String, Usage, Cost)>,
     crew: Crew,
     budget: Option<BudgetSum>,
+    /// The plan that waits for somebody's word.
+    plan: Option<Arc<Plan>>,
     /// Whose event is being written.
     agent: Option<AgentId>,
 }
@@ -44,6 +48,7 @@ impl Json {
             figures: Vec::new(),
             crew: Crew::default(),
             budget: None,
+            plan: None,
             agent: None,
         }
     }
@@ -179,6 +184,17 @@ impl Json {
         }));
     }
 
+    fn planned(&mut self, plan: &Arc<Plan>) {
+        self.plan = Some(plan.clone()).filter(|it| it.state == PlanState::Waiting);
+        self.stream(json!({
+            "type": "system",
+            "subtype": "plan",
+            "state": plan.state,
+            "text": plan.text,
+            "orders": plan.orders,
+        }));
+    }
+
     /// A worker's step, for those who watch the tree.
     fn task(&self, subtype: &str, agent: AgentId, more: Value) {
         if !self.crew.is_worker(agent) {
@@ -222,6 +238,7 @@ impl Json {
             "duration_api_ms": ended.model_ms,
             "num_turns": ended.turns,
             "result": ended.result,
+            "structured_output": ended.structured,
             "stop_reason": ended.stop.map(StopReason::as_str),
             "terminal_reason": ended.end.reason(),
             "errors": errors,
@@ -232,6 +249,7 @@ impl Json {
             "tool_uses": ended.tool_uses,
             "crew": self.crew.statistics(),
             "budget": self.budget,
+            "plan": self.plan,
         }));
     }
 }
@@ -301,18 +319,16 @@ impl View for Json {
                 "subtype": "permission_request",
                 "request": question,
             })),
-            EventKind::Settled(number) => self.stream(json!({
-                "type": "system",
-                "subtype": "permission_settled",
-                "number": number,
-            })),
+            EventKind::Plan(plan) => self.planned(plan),
+            EventKind::Settled(number) => self.stream(settled(*number)),
             EventKind::Advice(advice) => self.advised(advice),
             EventKind::Integrated(integrated) => self.integrated(integrated),
             EventKind::Budget(news) => self.budget_news(news),
             EventKind::Notice(text) => self.notice(text),
+            EventKind::Course(course) => self.crew.went(course),
             EventKind::AgentEnded(ended) if self.crew.is_worker(event.agent) => {
                 self.crew.ended(event.agent, ended);
-                let patch = json!({"patch": {"status": ended.end.status().as_str(), "reason": ended.end.reason()}});
+                let patch = json!({"patch": {"status": ended.end.status().as_str(), "reason": ended.end.reason(), "phase": ended.phase, "unverified": ended.is_unverified}});
                 self.task("task_updated", event.agent, patch);
             }
             EventKind::AgentEnded(ended) => self.result(ended),
@@ -343,6 +359,14 @@ fn boundary(trigger: Trigger, before: u64, after: u64) -> Value {
             "pre_tokens": before,
             "post_tokens": after,
         },
+    })
+}
+
+fn settled(number: u64) -> Value {
+    json!({
+        "type": "system",
+        "subtype": "permission_settled",
+        "number": number,
     })
 }
 

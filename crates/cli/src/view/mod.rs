@@ -6,6 +6,7 @@ mod crew;
 pub(crate) mod export;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod phases;
 pub(crate) mod progress;
 pub(crate) mod sessions;
 mod words;

@@ -6,6 +6,7 @@ use crate::start::{Order, Started};
 use gaffer_agent::AgentType;
 use gaffer_protocol::{AgentId, AgentName, Budget, CallId, End, Phase, Terms};
 use gaffer_tools::lease::Scope;
+use gaffer_tools::structured::Form;
 use gaffer_tools::{Access, Context, Output, Run};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -199,6 +200,9 @@ impl Run for CoordinatorAgent {
             Ok(order) => order,
             Err(why) => return refused(&why),
         };
+        if let Err(why) = self.0.crew.pass_plan(&order).await {
+            return refused(&why);
+        }
         match self.0.crew.start(order).await {
             Ok(started) => Output::text(started.answer()),
             Err(why) => refused(&why.to_string()),
@@ -240,6 +244,9 @@ impl Run for NormalAgent {
             Ok(order) => order,
             Err(why) => return refused(&why),
         };
+        if let Err(why) = self.0.crew.pass_plan(&order).await {
+            return refused(&why);
+        }
         let background = input.run_in_background.unwrap_or(order.kind.background);
         let crew = &self.0.crew;
         if background {
@@ -330,6 +337,10 @@ impl Starter {
             ));
         }
         Scope::check(&wanted.files)?;
+        if let Some(schema) = &wanted.result_schema {
+            let wrong = |why| format!("`result_schema` cannot be used: {why}");
+            Form::new(schema).map_err(wrong)?;
+        }
         let name = wanted.name.filter(|name| !name.trim().is_empty());
         let name = name.map(|name| AgentName::parse(name.trim()));
         let name = name.transpose().map_err(|error| error.to_string())?;
@@ -353,6 +364,7 @@ impl Starter {
                 max_turns: wanted.max_turns,
                 isolated,
                 phase: wanted.phase.map(Phase::from),
+                is_inferred: false,
                 files: wanted.files,
                 done_when,
                 result_schema: wanted.result_schema,
@@ -361,6 +373,7 @@ impl Starter {
             score: None,
             advice: String::new(),
         };
+        self.crew.infer_phase(&mut order);
         let passed = self.crew.judge_order(&order)?;
         order.score = passed.score;
         order.advice = passed.text();
