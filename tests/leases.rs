@@ -201,7 +201,7 @@ fn a_holder_that_is_stopped_lets_go() {
             {"delay": "2s", "calls": [{"tool": "TaskStop", "input": {"task_id": "w1"}}]},
             {"when": {"notifications": 2}, "meanwhile": "Waiting.", "say": "Heard."},
         ]},
-        {"name": "w1", "steps": [write("a", "1"), bash("sleep 100"), done()]},
+        {"name": "w1", "steps": [write("a", "1"), bash("sleep 100")]},
         {"name": "w2", "steps": [bash("sleep 1"), read("a"), write("a", "2"), after(false, "replaced", done())]},
     ]});
     let ran = play(&place, &script);

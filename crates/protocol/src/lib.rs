@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod clock;
+pub mod command;
 pub mod course;
 pub mod end;
 pub mod event;
@@ -18,6 +19,7 @@ pub mod usage;
 
 pub use budget::{BudgetNews, BudgetSum, Cap, CapUse, Used};
 pub use clock::{Clock, Entropy, Timestamp};
+pub use command::Command;
 pub use course::Course;
 pub use end::{End, Status};
 pub use event::{Event, EventKind, EventSink, Permission, Question, Trigger, Waiting};
