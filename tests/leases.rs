@@ -76,15 +76,13 @@ fn done() -> Value {
 fn the_second_writer_waits_and_then_reads_what_the_first_has_made() {
     let place = Place::new();
     place.write("project/a.txt", "one\n");
-    let first = json!([
-        read("a.txt"),
-        edit("a.txt", "one", "two"),
-        bash("sleep 2"),
-        done()
-    ]);
+    // Both have read the same before either writes.
+    let mut change = edit("a.txt", "one", "two");
+    change["delay"] = json!("1s");
+    let first = json!([read("a.txt"), change, bash("sleep 3"), done()]);
     let second = json!([
         read("a.txt"),
-        bash("sleep 1"),
+        bash("sleep 2"),
         edit("a.txt", "one", "other"),
         after(true, "changed since", read("a.txt")),
         edit("a.txt", "two", "three"),
@@ -154,9 +152,11 @@ fn files_of_an_order_bind_its_worker_and_keep_others_out() {
         write("src/a.txt", "2"),
         after(false, "replaced", done())
     ]);
+    // No command: with two under way it would not be sure whose the stray file is.
+    let mut late = write("src/third.txt", "3");
+    late["delay"] = json!("500ms");
     let third = json!([
-        bash("sleep 0.5"),
-        write("src/third.txt", "3"),
+        late,
         after(true, "w1 .*whose order names `src/\\*\\*`", done())
     ]);
     let ran = crew(

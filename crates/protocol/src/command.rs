@@ -10,16 +10,30 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case", tag = "command")]
 pub enum Command {
     /// A message to an agent. One that has ended goes on with it.
-    Say { to: Option<AgentId>, text: String },
+    Say {
+        to: Option<AgentId>,
+        text: String,
+    },
     /// Breaks off what one agent is doing; it rests. All others go on.
-    Interrupt { agent: Option<AgentId> },
+    Interrupt {
+        agent: Option<AgentId>,
+    },
     /// Ends a worker now.
-    Stop { agent: AgentId },
+    Stop {
+        agent: AgentId,
+    },
     /// The answer to the question with this number.
-    Answer { number: u64, permission: Permission },
-    SetModel { model: String },
+    Answer {
+        number: u64,
+        permission: Permission,
+    },
+    SetModel {
+        model: String,
+    },
     /// The permission mode.
-    SetMode { mode: String },
+    SetMode {
+        mode: String,
+    },
     /// Compacts an agent's conversation; the wish is what its summary should heed.
     Compact {
         agent: Option<AgentId>,
@@ -27,7 +41,10 @@ pub enum Command {
     },
     /// Anything else that was written as `/name args`: what comes of it is told by a notice, or is
     /// work for an agent.
-    Slash { name: String, args: String },
+    Slash {
+        name: String,
+        args: String,
+    },
     Quit,
 }
 
