@@ -96,7 +96,7 @@ impl Leases {
         let id = member.id;
         let blockers = {
             let mut table = self.table();
-            let blockers = table.blockers(&member);
+            let blockers = self.in_the_way(&table, &member);
             if self.0.limits.is_enforced && !blockers.is_empty() {
                 return Err(self.blocked_by(&table, &member, blockers));
             }
@@ -116,8 +116,20 @@ impl Leases {
     /// Who is in the way of an agent that has not begun.
     pub fn blocked(&self, member: &Member) -> Option<Blocked> {
         let table = self.table();
-        let blockers = table.blockers(member);
+        let blockers = self.in_the_way(&table, member);
         (!blockers.is_empty()).then(|| self.blocked_by(&table, member, blockers))
+    }
+
+    /// Who has files of an agent that has not begun. One above that waits for it hands them on.
+    fn in_the_way(&self, table: &Table, member: &Member) -> Vec<Member> {
+        let ties = |id| self.0.ties.waits_for(id);
+        let hands_on = |other: &Member| {
+            let to = std::slice::from_ref(other);
+            member.above.contains(&other.id) && table.circle(member, to, &ties).is_some()
+        };
+        let mut blockers = table.blockers(member);
+        blockers.retain(|other| !hands_on(other));
+        blockers
     }
 
     fn blocked_by(&self, table: &Table, member: &Member, blockers: Vec<Member>) -> Blocked {
@@ -379,10 +391,11 @@ impl Lease {
     ) -> Option<(Holder, Option<String>)> {
         let leases = &self.leases;
         let mut table = leases.table();
-        let mut names = [real]
-            .into_iter()
-            .chain(aliases.iter().map(PathBuf::as_path));
-        let Some(holder) = names.find_map(|name| table.holder(name, self.id)) else {
+        let all = || {
+            let aliases = aliases.iter().map(PathBuf::as_path);
+            [real].into_iter().chain(aliases)
+        };
+        let Some(holder) = all().find_map(|name| table.holder(name, self.id)) else {
             table.take(real.to_owned(), self.id, known);
             return None;
         };
@@ -392,7 +405,17 @@ impl Lease {
         let own = table.member(self.id).cloned();
         let to = [holder.member.clone()];
         let ties = |id| leases.0.ties.waits_for(id);
+        let is_above = own
+            .as_ref()
+            .is_some_and(|own| own.above.contains(&to[0].id));
         let circle = own.and_then(|own| table.circle(&own, &to, &ties));
+        if circle.is_some() && is_above {
+            // One above that waits for this agent's end writes nothing meanwhile: the file is
+            // what it gave it to work on.
+            table.hand_on(all(), holder.member.id, self.id);
+            table.take(real.to_owned(), self.id, known);
+            return None;
+        }
         if circle.is_none() {
             table.wait(self.id, vec![holder.member.id]);
         }

@@ -153,6 +153,22 @@ impl Table {
         held.is_written = true;
     }
 
+    /// Gives files of one agent to another.
+    pub(super) fn hand_on<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a Path>,
+        from: AgentId,
+        to: AgentId,
+    ) {
+        for name in names {
+            if let Some(held) = self.held.get_mut(name)
+                && held.by == from
+            {
+                held.by = to;
+            }
+        }
+    }
+
     /// Those who keep a worker with these files from beginning.
     pub(super) fn blockers(&self, newcomer: &Member) -> Vec<Member> {
         let Some(scope) = &newcomer.scope else {

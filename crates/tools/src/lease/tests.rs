@@ -152,6 +152,30 @@ async fn waiting_for_a_worker_of_ones_own_is_a_part_of_a_circle() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_for_a_worker_of_its_own_hands_its_files_on() {
+    let (leases, _) = leases(true, &[(1, 2)]);
+    let (_one, first) = join(&leases, 1);
+    take(&first, "a").await.unwrap();
+    take(&first, "b").await.unwrap();
+    let child = Member {
+        above: vec![id(1)],
+        scope: Some(Scope::new(&["b".to_owned()], Path::new("/p"))),
+        ..member(2)
+    };
+    let tenure = leases.join(child).unwrap();
+    let second = tenure.lease(Vec::new());
+    take(&second, "a").await.unwrap();
+    take(&second, "b").await.unwrap();
+    // They are the child's now, for everybody.
+    let (_three, third) = join(&leases, 3);
+    assert!(take(&third, "a").await.unwrap_err().contains("w2"));
+    drop(tenure);
+    take(&first, "a").await.unwrap();
+    let (_four, fourth) = join(&leases, 4);
+    take(&fourth, "b").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_warning_lets_the_write_through() {
     let (leases, log) = leases(false, &[]);
     let (_one, first) = join(&leases, 1);
