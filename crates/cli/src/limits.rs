@@ -148,17 +148,15 @@ impl Limits {
         let Occupant { id, cwd, .. } = who;
         let spill = who.folder.results();
         let temp = who.folder.path().join(format!("{id}.tmp"));
-        for path in [&spill, &temp] {
-            std::fs::create_dir_all(path)
-                .with_context(|| format!("cannot create {}", path.display()))?;
-        }
+        std::fs::create_dir_all(&spill)
+            .with_context(|| format!("cannot create {}", spill.display()))?;
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let site = match who.worktree {
             // Each has its own.
             Some(_) => Arc::new(self.survey(who, &spill)),
             None => self.sites.get(who, || self.survey(who, &spill)),
         };
-        let fence = site.fence.with(&temp, Access::Write);
+        let fence = site.fence.with_promised(&temp, Access::Write);
         let mut context = Context::fenced(fence, cwd, &spill, &temp, &program);
         context.floor = self.floor.clone();
         context.excludes.clone_from(&site.excludes);

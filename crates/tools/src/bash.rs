@@ -5,13 +5,14 @@ use crate::lease::Watch;
 use crate::tool::{Access, Output, Run};
 use gaffer_protocol::ResultPart;
 use gaffer_workspace::job::{Ended, Order};
-use gaffer_workspace::jobs::Entry;
+use gaffer_workspace::jobs::{Entry, Held};
 use gaffer_workspace::output::Keeper;
 use gaffer_workspace::sandbox::{Binding, Hold};
 use gaffer_workspace::scratchpad::{Pen, Running};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -122,7 +123,7 @@ async fn run(command: &str, how: How, context: &Context) -> Output {
     let id = context.jobs.next_id();
     let left = Left::of(&context.temp, &id);
     let order = order(command, &id, &left, sandbox, context);
-    let held = match context.jobs.start(id, command, &order) {
+    let held = match start(id, command, &order, context) {
         Ok(held) => held,
         Err(why) => return Output::error(format!("The command could not be started: {why}.")),
     };
@@ -168,7 +169,7 @@ pub(crate) async fn run_to_end(command: &str, time: Duration, context: &Context)
     let id = context.jobs.next_id();
     let left = Left::of(&context.temp, &id);
     let order = order(command, &id, &left, context.sandbox.as_ref(), context);
-    let held = match context.jobs.start(id, command, &order) {
+    let held = match start(id, command, &order, context) {
         Ok(held) => held,
         Err(why) => return (false, format!("It could not be started: {why}.")),
     };
@@ -275,6 +276,11 @@ fn shown(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+fn start(id: String, command: &str, order: &Order, context: &Context) -> io::Result<Held> {
+    context.made_temp()?;
+    context.jobs.start(id, command, order)
 }
 
 /// The files in which a command leaves its folder and variables for the next one.

@@ -13,6 +13,7 @@ use gaffer_workspace::jobs::Jobs;
 use gaffer_workspace::sandbox::Binding;
 use gaffer_workspace::scratchpad::Pen;
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_128;
@@ -97,6 +98,14 @@ impl Context {
             pool: Pool::default(),
             excludes: None,
             images: true,
+        }
+    }
+
+    /// The folder for what its commands leave behind. It is made by the first that asks for it.
+    pub(crate) fn made_temp(&self) -> io::Result<&Path> {
+        match std::fs::create_dir(&self.temp) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(&self.temp),
         }
     }
 

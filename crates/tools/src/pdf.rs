@@ -70,7 +70,9 @@ pub(crate) async fn read(
     bytes: &[u8],
     wanted: Option<Pages>,
 ) -> Result<String, String> {
-    let mut plan = Plan::new(&context.program, &context.temp).args([ROLE]);
+    let failed = |why| format!("the process for it could not be started: {why}");
+    let temp = context.made_temp().map_err(failed)?;
+    let mut plan = Plan::new(&context.program, temp).args([ROLE]);
     if let Some(Pages { first, last }) = wanted {
         plan = plan.args([format!("{first}-{last}")]);
     }
@@ -81,7 +83,7 @@ pub(crate) async fn read(
         stderr: 0,
     };
     let talked = process::talk(&plan, bytes, limits).await;
-    let talked = talked.map_err(|why| format!("the process for it could not be started: {why}"))?;
+    let talked = talked.map_err(failed)?;
     match talked.how {
         How::Exited(status) if status.success() => Ok(talked.stdout.text()),
         How::Exited(status) if status.code() == Some(i32::from(REFUSED)) => {

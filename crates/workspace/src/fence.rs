@@ -18,14 +18,15 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A folder that an agent may work in.
 #[derive(Debug)]
 struct Root {
     /// Without links.
     path: PathBuf,
-    handle: OwnedFd,
+    /// Missing as long as nobody has needed a folder that was only promised.
+    handle: OnceLock<OwnedFd>,
     access: Access,
 }
 
@@ -47,14 +48,41 @@ pub struct Fence {
 impl Root {
     fn open(path: &Path, access: Access) -> Option<Arc<Self>> {
         let path = path.canonicalize().ok()?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
+        let handle = OnceLock::from(open_folder(&path, OFlags::empty()).ok()?);
         Some(Arc::new(Self {
             path,
             handle,
             access,
         }))
     }
+
+    /// A folder that is made when it is first needed. It costs neither a folder nor a handle
+    /// before: of many agents most need none of their own.
+    fn promise(path: &Path, access: Access) -> Option<Arc<Self>> {
+        let above = path.parent()?.canonicalize().ok()?;
+        Some(Arc::new(Self {
+            path: above.join(path.file_name()?),
+            handle: OnceLock::new(),
+            access,
+        }))
+    }
+
+    fn handle(&self) -> Result<&OwnedFd, Errno> {
+        if let Some(handle) = self.handle.get() {
+            return Ok(handle);
+        }
+        match rustix::fs::mkdir(&self.path, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        let handle = open_folder(&self.path, OFlags::NOFOLLOW)?;
+        Ok(self.handle.get_or_init(|| handle))
+    }
+}
+
+fn open_folder(path: &Path, more: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | more;
+    rustix::fs::open(path, flags, Mode::empty())
 }
 
 /// A path inside the fence, without links.
@@ -95,10 +123,11 @@ impl Fence {
         }
     }
 
-    /// These folders and one more, with the handles and the mounts that are known.
-    pub fn with(&self, path: &Path, access: Access) -> Self {
+    /// These folders and one more that is made when it is first needed, with the handles and the
+    /// mounts that are known.
+    pub fn with_promised(&self, path: &Path, access: Access) -> Self {
         let mut fence = self.clone();
-        fence.roots.extend(Root::open(path, access));
+        fence.roots.extend(Root::promise(path, access));
         fence
     }
 
@@ -115,7 +144,7 @@ impl Fence {
         let root = self.roots.iter().find(|root| root.path == folder)?;
         let root = Root {
             path: folder,
-            handle: root.handle.try_clone().ok()?,
+            handle: OnceLock::from(root.handle().ok()?.try_clone().ok()?),
             access: Access::Read,
         };
         Some(Self {
@@ -326,11 +355,12 @@ impl Fenced {
         let beneath =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let strict = beneath | ResolveFlags::NO_XDEV;
-        let opened = rustix::fs::openat2(&self.root.handle, below, flags, mode, strict);
+        let root = self.root.handle().map_err(|error| self.refused(error))?;
+        let opened = rustix::fs::openat2(root, below, flags, mode, strict);
         let opened = match opened {
             // A mount on the way: fine if it was there from the start.
             Err(Errno::XDEV) => {
-                let handle = rustix::fs::openat2(&self.root.handle, below, flags, mode, beneath);
+                let handle = rustix::fs::openat2(root, below, flags, mode, beneath);
                 let handle = handle.map_err(|error| self.refused(error))?;
                 return if self.is_known_mount(&handle) {
                     Ok(handle)
@@ -359,7 +389,7 @@ impl Fenced {
         let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut parts: Vec<Component<'_>> = self.below.components().collect();
         let last = parts.pop();
-        let mut folder = rustix::fs::openat(&self.root.handle, ".", step, Mode::empty())?;
+        let mut folder = rustix::fs::openat(self.root.handle()?, ".", step, Mode::empty())?;
         for part in parts {
             folder = rustix::fs::openat(&folder, part.as_os_str(), step, Mode::empty())?;
         }

@@ -364,3 +364,35 @@ fn folders_are_made_with_their_mode_and_never_through_links() {
         .create_folder(0o700);
     assert!(matches!(refused, Err(FenceError::ReadOnly(_))));
 }
+
+#[test]
+fn a_promised_folder_is_made_when_it_is_needed() {
+    let mut world = World::new();
+    let own = world.temp.path().join("own");
+    world.fence = world.fence.with_promised(&own, Access::Write);
+    assert_eq!(world.read("a/file").unwrap(), "inside");
+    assert!(!own.exists());
+
+    let path = own.join("below/file").display().to_string();
+    world.write(&path, "later").unwrap();
+    assert_eq!(world.read(&path).unwrap(), "later");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_promised_folder_leads_nowhere() {
+    let mut world = World::new();
+    let own = world.temp.path().join("own");
+    world.fence = world.fence.with_promised(&own, Access::Write);
+    symlink(world.outside(), &own).unwrap();
+    let path = own.join("secret").display().to_string();
+    world.read(&path).unwrap_err();
+    world.write(&path, "changed").unwrap_err();
+    // Located before the link was there.
+    std::fs::remove_file(&own).unwrap();
+    let fenced = world.fence.locate(&world.root(), &path).unwrap();
+    symlink(world.outside(), &own).unwrap();
+    fenced.open().unwrap_err();
+    fenced.replace(b"changed", None).unwrap_err();
+    let secret = std::fs::read_to_string(world.outside().join("secret")).unwrap();
+    assert_eq!(secret, SECRET);
+}
