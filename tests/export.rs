@@ -32,75 +32,62 @@ fn tags(page: &str) -> Vec<&str> {
     parts.map(|part| &part[..tag(part)]).collect()
 }
 
+const KNOWN: &str = "html head meta title style body h1 h2 h4 h5 h6 dl dt dd div table tr th td span a \
+    section small article header b i time p pre code ul ol li strong em blockquote hr details summary \
+    img footer ins del svg defs pattern rect line path text";
+const EMPTY: &str = "meta hr img";
+const ATTRIBUTES: &str = "class id datetime href lang value title role aria-label aria-hidden width \
+    height x y dx x1 x2 y1 y2 d viewBox preserveAspectRatio text-anchor patternUnits patternTransform";
+
 /// Only tags and attributes that gaffer writes, each closed in its turn.
 fn check_tags(page: &str) {
-    let known = [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "h4",
-        "h5",
-        "h6",
-        "dl",
-        "dt",
-        "dd",
-        "div",
-        "table",
-        "tr",
-        "th",
-        "td",
-        "span",
-        "a",
-        "section",
-        "small",
-        "article",
-        "header",
-        "b",
-        "time",
-        "p",
-        "pre",
-        "code",
-        "ul",
-        "ol",
-        "li",
-        "strong",
-        "blockquote",
-        "hr",
-        "details",
-        "summary",
-        "img",
-        "footer",
-    ];
-    let empty = ["meta", "hr", "img"];
+    let is_one_of = |all: &str, name: &str| all.split_whitespace().any(|known| known == name);
     let mut open: Vec<&str> = Vec::new();
     for tag in tags(page).into_iter().skip(1) {
-        let name = tag.trim_start_matches('/');
+        let name = tag.trim_start_matches('/').trim_end_matches('/');
         let (name, attributes) = name.split_once(' ').unwrap_or((name, ""));
-        assert!(known.contains(&name), "<{tag}>");
+        assert!(is_one_of(KNOWN, name), "<{tag}>");
         match tag.starts_with('/') {
             true => assert_eq!(open.pop(), Some(name)),
-            false if empty.contains(&name) => {}
+            false if is_one_of(EMPTY, name) || tag.ends_with('/') => {}
             false => open.push(name),
         }
-        let is_meta = name == "meta";
+        let is_bare = attributes == "open" || attributes.is_empty();
+        let attributes = attributes.strip_suffix(" open").unwrap_or(attributes);
         for attribute in attributes
             .split("\" ")
-            .filter(|_| !is_meta && !attributes.is_empty())
+            .filter(|_| name != "meta" && !is_bare)
         {
             let (key, value) = attribute
                 .split_once("=\"")
                 .unwrap_or_else(|| panic!("<{tag}>"));
-            let allowed = ["class", "id", "datetime", "href", "lang", "value"];
-            assert!(allowed.contains(&key), "<{tag}>");
+            assert!(is_one_of(ATTRIBUTES, key), "<{tag}>");
             assert!(key != "href" || value.starts_with('#'), "<{tag}>");
         }
     }
     assert!(open.is_empty(), "{open:?}");
+    check_links(page);
+}
+
+/// Every link leads to something on the page, and nothing is there twice.
+fn check_links(page: &str) {
+    let values = |key: &str| -> Vec<&str> {
+        let parts = page.split(key).skip(1);
+        parts.filter_map(|part| part.split('"').next()).collect()
+    };
+    let ids = values(" id=\"");
+    for link in values(" href=\"#") {
+        let count = ids.iter().filter(|id| **id == link).count();
+        assert_eq!(count, 1, "#{link}");
+    }
+}
+
+/// What stands between two marks, for each time that they stand there.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> Vec<&'a str> {
+    let parts = page.split(from).skip(1);
+    parts
+        .filter_map(|part| Some(part.split_once(to)?.0))
+        .collect()
 }
 
 #[test]
@@ -129,7 +116,7 @@ fn nothing_that_was_said_becomes_a_part_of_the_page() {
     ] {
         assert!(page.contains(said), "{said}\n{page}");
     }
-    assert!(page.contains("<details class=\"error\"><summary><b>Read</b>"));
+    assert!(page.contains("<details class=\"call error\"><summary><b>Read</b>"));
 }
 
 #[test]
@@ -211,4 +198,132 @@ fn a_damaged_session_is_exported_as_far_as_it_goes() {
             .contains("A line of the transcript could not be read")
     );
     assert!(ran.out.ends_with("</html>\n"));
+    check_tags(&ran.out);
+    // Where the first line is lost, an agent has no name; it can be found all the same.
+    for path in place.transcripts() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (_, rest) = text.split_once('\n').unwrap();
+        std::fs::write(&path, format!("{{\n{rest}")).unwrap();
+    }
+    let ran = export(&place, &["s1", "--format", "html"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    check_tags(&ran.out);
+    for path in place.transcripts() {
+        std::fs::write(&path, "nothing\n").unwrap();
+    }
+    let ran = export(&place, &["s1", "--format", "html"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    check_tags(&ran.out);
+}
+
+/// A crew that changes something and continues a worker.
+fn busy(place: &Place) {
+    let script = "agents: [
+  { name: main, steps: [
+    { calls: [
+      { tool: Agent, input: { description: Write it, name: writer, phase: implementation, prompt: Write notes.txt } },
+      { tool: Agent, input: { description: Look, name: looker, subagent_type: explore, prompt: Look around } }] },
+    { say: Waiting. },
+    { when: { notifications: 2 }, meanwhile: Still waiting., calls: [{ tool: SendMessage, input: { to: writer, message: Once more } }] },
+    { say: Waiting again. },
+    { when: { notifications: 3 }, say: \"It is *done*.\" }] },
+  { name: writer, steps: [
+    { calls: [{ tool: Write, input: { file_path: notes.txt, content: \"one\\n<two>\\nthree\\n\" } }] },
+    { say: Written. },
+    { calls: [{ tool: Edit, input: { file_path: notes.txt, old_string: \"one\\n<two>\", new_string: \"one\\n2\\nand\" } }] },
+    { calls: [{ tool: Bash, input: { command: \"printf '%s\\n' '--- a/x' '+++ b/x' '@@ -1 +1 @@' '-<old>' '+new'\" } }] },
+    { say: Changed. }] },
+  { name: looker, steps: [{ say: Nothing there. }] }]";
+    let args = [
+        "-p",
+        "Take notes",
+        "--mode",
+        "coordinator",
+        "--session-id",
+        "s2",
+    ];
+    let limits = ["--max-tokens-total", "100000000", "--max-wall", "10m"];
+    let ran = run(place.scripted(script, &[&args[..], &limits].concat()));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+}
+
+#[test]
+fn the_picture_has_a_bar_for_every_run_and_every_agent_can_be_reached() {
+    let place = Place::new();
+    busy(&place);
+    let settings = place.root.path().join("settings.json");
+    let settings = settings.to_str().unwrap();
+    let ran = export(&place, &["s2", "--format", "html", "--settings", settings]);
+    let page = &ran.out;
+    check_tags(page);
+    let chart = between(page, "<div class=\"chart\">", "</section>")[0];
+    let lanes = between(chart, "<div class=\"lane\">", "</div>");
+    let bars = |lane: &str| lane.matches("<rect class=\"run ").count();
+    let runs: Vec<usize> = lanes.iter().map(|lane| bars(lane)).collect();
+    assert_eq!(runs.iter().sum::<usize>(), 4, "{chart}");
+    let writer = lanes.iter().find(|lane| lane.contains("writer")).unwrap();
+    assert_eq!(bars(writer), 2);
+    assert!(
+        writer.contains("<title>writer, run 2 of 2: implementation\n"),
+        "{writer}"
+    );
+    assert!(writer.contains("rect class=\"run implementation\""));
+    assert!(chart.contains("rect class=\"run research\""));
+    // A tick for each turn, as far as they can be told apart; at least one where there was any.
+    assert!(
+        lanes.iter().all(|lane| lane.contains("<path d=\"M")),
+        "{chart}"
+    );
+    let tree = between(page, "<ul class=\"tree\">", "</section>")[0];
+    for path in place.transcripts() {
+        let id = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let link = format!("href=\"#{id}\"");
+        for part in [chart, tree] {
+            assert!(part.contains(&link), "{id}");
+        }
+        assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+    }
+    for figure in ["<dt>Cost</dt><dd>$", "of 100000000 tokens", "of 600 s"] {
+        assert!(page.contains(figure), "{figure}");
+    }
+    assert!(page.contains("<p>It is <em>done</em>.</p>"));
+    assert!(page.contains("<th class=\"n\">cache read</th>"));
+    assert!(!page.contains("<script") && !page.contains(" style=\""));
+}
+
+#[test]
+fn changes_are_shown_as_lines_that_came_and_went() {
+    let place = Place::new();
+    busy(&place);
+    let page = export(&place, &["s2", "--format", "html"]).out;
+    let diffs = between(&page, "<pre class=\"diff\">", "</pre>");
+    assert_eq!(
+        diffs,
+        [
+            "<ins>+one</ins><ins>+&lt;two&gt;</ins><ins>+three</ins>",
+            "<span> one</span><del>-&lt;two&gt;</del><ins>+2</ins><ins>+and</ins>",
+            "<b>--- a/x</b><b>+++ b/x</b><b>@@ -1 +1 @@</b><del>-&lt;old&gt;</del><ins>+new</ins>",
+        ]
+    );
+    assert!(
+        page.contains(
+            "<b>Edit</b> <span class=\"mono\">notes.txt</span> <ins>+2</ins> <del>−1</del>"
+        )
+    );
+    // The last words of a worker's run are its report, and the order that it had is there.
+    assert_eq!(page.matches("<article class=\"report\">").count(), 3);
+    assert!(page.contains("Write notes.txt"));
+}
+
+#[test]
+fn one_agent_alone_is_a_page_too() {
+    let place = Place::new();
+    let script = "agents: [{ name: main, steps: [{ say: Hello. }] }]";
+    let ran = run(place.scripted(script, &["-p", "Say hello", "--session-id", "s3"]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let page = export(&place, &["s3", "--format", "html"]).out;
+    check_tags(&page);
+    assert!(page.contains("a session of one agent"));
+    assert_eq!(page.matches("<div class=\"lane\">").count(), 1);
+    assert!(!page.contains("<ol class=\"course\">"));
 }

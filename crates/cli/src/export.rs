@@ -7,6 +7,7 @@ use crate::headless::{places, working_folder};
 use crate::sessions::{find, home};
 use crate::settings::Settings;
 use crate::show::{Account, not_found};
+use crate::tracks::Story;
 use crate::view::export::html::Html;
 use crate::view::export::markdown::Markdown;
 use crate::view::export::{Cover, Item, Page};
@@ -101,9 +102,11 @@ fn write(found: &Found, prices: &Prices, paper: Paper, out: Out<'_>) -> anyhow::
         Paper::Md => Box::new(Markdown::new(out)),
     };
     let about = found.folder.about();
+    let story = Story::read(found, &account)?;
     page.begin(&Cover {
         account: &account,
         about: about.as_ref(),
+        story: &story,
     })?;
     for member in &account.members {
         page.agent(member)?;
@@ -172,7 +175,7 @@ impl<'a> Teller<'a> {
                 })?;
             }
             Entry::End(end) => {
-                self.flush()?;
+                self.tell(true)?;
                 self.page.item(&Item::End { at, end: &end })?;
             }
         }
@@ -196,8 +199,12 @@ impl<'a> Teller<'a> {
         Ok(())
     }
 
-    /// Tells the last answer with its results.
     fn flush(&mut self) -> io::Result<()> {
+        self.tell(false)
+    }
+
+    /// Tells the last answer with its results.
+    fn tell(&mut self, is_last: bool) -> io::Result<()> {
         let results = std::mem::take(&mut self.results);
         if let Some((at, answer)) = self.answer.take() {
             for block in &answer.blocks {
@@ -206,6 +213,7 @@ impl<'a> Teller<'a> {
                     Block::Text(text) => Item::Answer {
                         at,
                         text: &text.text,
+                        is_last,
                     },
                     Block::Reasoning(thought) => Item::Thought(&thought.text),
                     Block::ToolUse(call) => Item::Call {

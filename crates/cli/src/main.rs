@@ -34,6 +34,7 @@ mod signals;
 mod site;
 mod small;
 mod system;
+mod tracks;
 mod view;
 mod workshop;
 mod worktree;

@@ -361,6 +361,12 @@ impl KeptTask {
         self.stints.last().map_or(self.planned, |stint| stint.phase)
     }
 
+    /// What one of its runs was for, counted from 0.
+    pub fn phase_of_run(&self, n: usize) -> Phase {
+        let stint = self.stints.get(n).or(self.stints.last());
+        stint.map_or(self.planned, |stint| stint.phase)
+    }
+
     /// Whether it was reported done without a proof.
     pub fn is_unverified(&self) -> bool {
         self.stints.last().is_some_and(Stint::is_unverified)

@@ -4,6 +4,7 @@ pub mod budget;
 pub mod clock;
 pub mod command;
 pub mod course;
+pub mod diff;
 pub mod end;
 pub mod event;
 pub mod ids;

@@ -1,7 +1,6 @@
 //! Markdown as lines for the terminal: what models write, and nothing of HTML.
 
 pub(crate) mod code;
-pub(crate) mod diff;
 mod table;
 
 use crate::look::Look;

@@ -1,6 +1,6 @@
 //! What one agent said and did, as pieces with a limit on how many are kept.
 
-use crate::markdown::diff::diff;
+use gaffer_protocol::diff::diff;
 use gaffer_protocol::{Answer, Block, ResultPart};
 use ratatui::text::Line;
 use serde_json::Value;

@@ -1,14 +1,19 @@
 //! A session as one HTML page that needs nothing else: no scripts, no network.
 
-use super::markup::{self, escape};
+use super::change::{self, Change};
+use super::markup::escape;
 use super::{
-    Cover, Item, LONGEST_RESULT, LONGEST_TEXT, Page, arguments, bounded, clean, clock, facts,
-    left_out, one_line, speaker, standing, title,
+    Cover, Item, LONGEST_RESULT, LONGEST_TEXT, Page, arguments, clean, clock, costs, cover,
+    one_line, pre, rendered, speaker, standing, timeline, title, verbatim,
 };
 use crate::show::Member;
-use crate::view::account::{HEADS, branch, figures};
-use crate::view::words::{describe, fit};
-use gaffer_protocol::{Image, Notification, Origin, ResultPart, Timestamp, ToolResult, ToolUse};
+use crate::view::account::{minute, time};
+use crate::view::words::{count, describe, fit};
+use gaffer_protocol::{
+    AgentId, Image, Notification, Origin, ResultPart, Timestamp, ToolResult, ToolUse,
+};
+use serde_json::Value;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
@@ -27,11 +32,20 @@ const SUMMARY: usize = 160;
 pub(crate) struct Html<W> {
     out: W,
     images: usize,
+    /// Where to find an agent, by its name.
+    names: HashMap<String, AgentId>,
+    /// Whether the agent that is told of was started by another.
+    is_worker: bool,
 }
 
 impl<W: Write> Html<W> {
     pub(crate) fn new(out: W) -> Self {
-        Self { out, images: 0 }
+        Self {
+            out,
+            images: 0,
+            names: HashMap::new(),
+            is_worker: false,
+        }
     }
 
     /// Words with who says them, and when.
@@ -58,7 +72,7 @@ impl<W: Write> Html<W> {
             Some(Origin::Human) => self.article("user", who, at, &verbatim(text)),
             Some(Origin::TaskNotification) => {
                 let body = Notification::parse(text);
-                let body = body.map_or_else(|| verbatim(text), |it| notification(&it));
+                let body = body.map_or_else(|| verbatim(text), |it| self.notification(&it));
                 self.article("note", who, at, &body)
             }
             Some(Origin::Agent) => self.article("note", who, at, &rendered(text)),
@@ -82,35 +96,89 @@ impl<W: Write> Html<W> {
         let name = one_line(&call.name);
         let what = summary.strip_prefix(&name).unwrap_or_default();
         let what = escape(&fit(what.trim(), SUMMARY));
-        let mark = if is_error {
-            " <span class=\"failed\">✗</span>"
-        } else {
-            ""
+        let change = Change::of(call);
+        let mut more = change.as_ref().map(Change::counts).unwrap_or_default();
+        if is_error {
+            more.push_str(" <span class=\"failed\">✗</span>");
+        }
+        let class = if is_error { "call error" } else { "call" };
+        let name = escape(&name);
+        let input = match &change {
+            Some(change) => change.html(),
+            None => pre(&arguments(call), LONGEST_RESULT),
         };
-        let class = if is_error { " class=\"error\"" } else { "" };
-        let (name, input) = (escape(&name), pre(&arguments(call), LONGEST_RESULT));
+        let to = self
+            .started_by(call)
+            .map(|(name, id)| format!("<p class=\"soft\">→ <a href=\"#{id}\">{name}</a></p>"));
+        let to = to.unwrap_or_default();
+        let label = if change.is_some() { "Change" } else { "Input" };
         write!(
             self.out,
-            "<details{class}><summary><b>{name}</b> <span class=\"mono\">{what}</span>{mark}</summary><div class=\"inside\"><p class=\"label\">Input</p>{input}"
+            "<details class=\"{class}\"><summary><b>{name}</b> <span class=\"mono\">{what}</span>{more}</summary><div class=\"inside\">{to}<p class=\"label\">{label}</p>{input}"
         )?;
-        match result {
-            None => write!(
+        self.result(result)?;
+        writeln!(self.out, "</div></details>")
+    }
+
+    fn result(&mut self, result: Option<&ToolResult>) -> io::Result<()> {
+        let Some(result) = result else {
+            return write!(
                 self.out,
                 "<p class=\"label\">No result: it was interrupted</p>"
-            )?,
-            Some(result) => {
-                let label = if result.is_error { "Error" } else { "Result" };
-                write!(self.out, "<p class=\"label\">{label}</p>")?;
-                for part in &result.parts {
-                    let part = match part {
-                        ResultPart::Text(text) => pre(text, LONGEST_RESULT),
-                        ResultPart::Image(image) => self.image(image),
-                    };
-                    self.out.write_all(part.as_bytes())?;
+            );
+        };
+        let label = if result.is_error { "Error" } else { "Result" };
+        write!(self.out, "<p class=\"label\">{label}</p>")?;
+        for part in &result.parts {
+            let part = match part {
+                ResultPart::Text(text) => {
+                    let printed = change::printed(&clean(text));
+                    printed.unwrap_or_else(|| pre(text, LONGEST_RESULT))
                 }
+                ResultPart::Image(image) => self.image(image),
+            };
+            self.out.write_all(part.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Whom a call has to do with: its name, and where it is told of.
+    fn started_by(&self, call: &ToolUse) -> Option<(String, AgentId)> {
+        let input: Value = serde_json::from_str(call.input.as_text()).ok()?;
+        let key = match call.name.as_str() {
+            "Agent" => "name",
+            "SendMessage" => "to",
+            "TaskStop" | "TaskOutput" => "task_id",
+            _ => return None,
+        };
+        let name = input.get(key)?.as_str()?;
+        let id = *self.names.get(name)?;
+        Some((escape(&one_line(name)), id))
+    }
+
+    fn notification(&self, it: &Notification) -> String {
+        let class = it.status.as_str();
+        let mut summary = escape(&one_line(&it.summary));
+        let known = it
+            .task
+            .filter(|id| self.names.values().any(|known| known == id));
+        if let Some(id) = known {
+            summary = format!("<a href=\"#{id}\">{summary}</a>");
+        }
+        let mut out = format!("<p class=\"{class}\">{summary}</p>");
+        if let Some(result) = &it.result {
+            out.push_str(&rendered(result));
+        }
+        for (what, list) in [("Changed", &it.changed_files), ("Denied", &it.denials)] {
+            if !list.is_empty() {
+                let list = escape(&one_line(&list.join(", ")));
+                out.push_str(&format!("<p class=\"soft\">{what}: {list}</p>"));
             }
         }
-        writeln!(self.out, "</div></details>")
+        if let Some(advice) = &it.advice {
+            out.push_str(&format!("<p class=\"soft\">{}</p>", escape(&clean(advice))));
+        }
+        out
     }
 
     /// An image as a part of the page, if it is one that browsers only draw.
@@ -129,41 +197,6 @@ impl<W: Write> Html<W> {
         self.images += size;
         format!("<img alt=\"\" src=\"data:{kind};base64,{}\">", image.data)
     }
-
-    fn tree(&mut self, cover: &Cover<'_>) -> io::Result<()> {
-        let account = cover.account;
-        write!(
-            self.out,
-            "<div class=\"wide crew\"><table><tr><th>agent</th><th>type</th>"
-        )?;
-        for head in HEADS {
-            write!(self.out, "<th class=\"n\">{head}</th>")?;
-        }
-        writeln!(self.out, "<th>end</th></tr>")?;
-        let cells = |row: Vec<String>| -> String {
-            let row = row
-                .iter()
-                .map(|cell| format!("<td class=\"n\">{}</td>", escape(cell)));
-            row.collect()
-        };
-        for (n, member) in account.members.iter().enumerate() {
-            let (id, branch) = (member.id, branch(&account.members, n));
-            let name = escape(&one_line(member.name()));
-            let kind = escape(&one_line(member.agent_type()));
-            let (word, class) = standing(member);
-            let word = escape(&fit(&word, 60));
-            let row = cells(figures(&member.figures, true));
-            writeln!(
-                self.out,
-                "<tr><td><span class=\"branch\">{branch}</span><a href=\"#{id}\">{name}</a></td><td>{kind}</td>{row}<td class=\"{class}\">{word}</td></tr>"
-            )?;
-        }
-        let row = cells(figures(&account.totals(), true));
-        writeln!(
-            self.out,
-            "<tr><td>all</td><td></td>{row}<td></td></tr></table></div>"
-        )
-    }
 }
 
 impl<W: Write> Page for Html<W> {
@@ -171,26 +204,38 @@ impl<W: Write> Page for Html<W> {
         let title = escape(&title(cover));
         writeln!(
             self.out,
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl class=\"facts\">"
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>"
         )?;
-        for (what, text) in facts(cover) {
-            writeln!(self.out, "<dt>{what}</dt><dd>{}</dd>", escape(&text))?;
-        }
-        writeln!(self.out, "</dl>")?;
-        self.tree(cover)
+        let named = cover.account.members.iter();
+        let named = named.filter(|member| member.start.is_some());
+        self.names = named.map(|it| (it.name().to_owned(), it.id)).collect();
+        self.out.write_all(cover::head(cover).as_bytes())?;
+        self.out.write_all(timeline::timeline(cover).as_bytes())?;
+        self.out.write_all(cover::tree(cover).as_bytes())?;
+        self.out.write_all(costs::costs(cover).as_bytes())?;
+        writeln!(self.out, "<section id=\"transcripts\"><h2>Transcripts</h2>")
     }
 
+    /// Folded: a browser opens it for whoever follows a link to what is inside.
     fn agent(&mut self, member: &Member) -> io::Result<()> {
+        self.is_worker = member.parent().is_some();
         let start = member.start.as_ref();
-        let about = start.map(|start| match start.description.is_empty() {
-            true => start.agent_type.clone(),
-            false => format!("{} · {}", start.agent_type, start.description),
-        });
+        let kind = escape(&one_line(member.agent_type()));
+        let order = start.map_or("", |start| start.description.as_str());
+        let order = escape(&one_line(order));
         let (id, name) = (member.id, escape(&one_line(member.name())));
-        let about = escape(&one_line(&about.unwrap_or_default()));
+        let (word, class) = standing(member);
+        let (word, sign) = (
+            escape(&fit(&word, SUMMARY)),
+            cover::mark(member.end.as_ref()),
+        );
+        let turns = count(member.figures.turns, "turn");
+        let calls = count(member.figures.tool_uses, "call");
+        let took = time(member.figures.time_ms);
+        let open = if self.is_worker { "" } else { " open" };
         writeln!(
             self.out,
-            "<section class=\"agent\" id=\"{id}\"><h2>{name} <small>{about} · {id}</small></h2>"
+            "<details class=\"agent\"{open}><summary><span class=\"{class}\">{sign}</span> <b>{name}</b> <span class=\"order\"><i>{kind}</i> {order}</span><span class=\"took\">{turns} · {calls} · {took}</span></summary>\n<div class=\"inside\" id=\"{id}\"><p class=\"soft\">{id} · <span class=\"{class}\">{word}</span></p>"
         )
     }
 
@@ -206,7 +251,13 @@ impl<W: Write> Page for Html<W> {
                 let image = self.image(image);
                 self.article("note", "Image", at, &image)
             }
-            Item::Answer { at, text } => self.article("answer", "Answer", at, &rendered(text)),
+            Item::Answer { at, text, is_last } => {
+                let (class, who) = match is_last && self.is_worker {
+                    true => ("report", "Report"),
+                    false => ("answer", "Answer"),
+                };
+                self.article(class, who, at, &rendered(text))
+            }
             Item::Thought(text) if text.trim().is_empty() => Ok(()),
             Item::Thought(text) => {
                 let body = verbatim(text);
@@ -228,7 +279,7 @@ impl<W: Write> Page for Html<W> {
             Item::TakenUp(at) => writeln!(
                 self.out,
                 "<p class=\"end soft\">Taken up again · {}</p>",
-                super::super::account::minute(at)
+                minute(at)
             ),
             Item::End { at, end } => {
                 let class = end.status().as_str();
@@ -246,60 +297,14 @@ impl<W: Write> Page for Html<W> {
     }
 
     fn agent_ends(&mut self) -> io::Result<()> {
-        writeln!(self.out, "</section>")
+        writeln!(self.out, "</div></details>")
     }
 
     fn close(&mut self) -> io::Result<()> {
         writeln!(
             self.out,
-            "<footer>Times are UTC. Written by gaffer.</footer>\n</body>\n</html>"
+            "</section>\n<footer>Times are UTC. Written by gaffer.</footer>\n</body>\n</html>"
         )?;
         self.out.flush()
     }
-}
-
-/// Text as it was written, its line breaks kept.
-fn verbatim(text: &str) -> String {
-    let (text, more) = bounded(text, LONGEST_TEXT);
-    let text = escape(clean(text).trim());
-    format!("<p class=\"words\">{text}</p>{}", rest(more))
-}
-
-fn rendered(text: &str) -> String {
-    let (text, more) = bounded(text, LONGEST_TEXT);
-    let text = markup::html(clean(text).trim());
-    format!("{text}{}", rest(more))
-}
-
-fn pre(text: &str, most: usize) -> String {
-    let (text, more) = bounded(text, most);
-    // A line break right behind the tag would be lost.
-    let text = escape(clean(text).trim_end());
-    format!("<pre>\n{text}</pre>{}", rest(more))
-}
-
-fn rest(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        _ => format!("<p class=\"soft\">{}</p>", left_out(count)),
-    }
-}
-
-fn notification(it: &Notification) -> String {
-    let class = it.status.as_str();
-    let summary = escape(&one_line(&it.summary));
-    let mut out = format!("<p class=\"{class}\">{summary}</p>");
-    if let Some(result) = &it.result {
-        out.push_str(&rendered(result));
-    }
-    for (what, list) in [("Changed", &it.changed_files), ("Denied", &it.denials)] {
-        if !list.is_empty() {
-            let list = escape(&one_line(&list.join(", ")));
-            out.push_str(&format!("<p class=\"soft\">{what}: {list}</p>"));
-        }
-    }
-    if let Some(advice) = &it.advice {
-        out.push_str(&format!("<p class=\"soft\">{}</p>", escape(&clean(advice))));
-    }
-    out
 }

@@ -129,7 +129,7 @@ impl<W: Write> Page for Markdown<W> {
                 self.said(who, Some(clock(at)), "text", text)
             }
             Item::Image { image, .. } => self.image(&image.media_type),
-            Item::Answer { at, text } => self.said("Answer", Some(clock(at)), "markdown", text),
+            Item::Answer { at, text, .. } => self.said("Answer", Some(clock(at)), "markdown", text),
             Item::Thought(text) if text.trim().is_empty() => Ok(()),
             Item::Thought(text) => self.said("Reasoning", None, "text", text),
             Item::Call { call, result } => self.call(call, result),

@@ -1,6 +1,8 @@
 //! Answers are Markdown: the part of it that models write, as HTML. Every letter of the text comes
 //! out escaped; what is not understood stays as it was written.
 
+use super::inline::inline;
+
 /// Text as HTML shows it, in elements and in attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
@@ -240,63 +242,4 @@ fn bullet(line: &str) -> Option<Bullet<'_>> {
         number: Some(number.into()),
         text: text.trim(),
     })
-}
-
-/// Code and bold words within a line.
-fn inline(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('`') {
-        let length = rest[at..].chars().take_while(|c| *c == '`').count();
-        let inner = &rest[at + length..];
-        let Some(end) = closing(inner, length) else {
-            // Nothing closes it: these marks are text, and so is what follows until the next ones.
-            out.push_str(&bold(&rest[..at + length]));
-            rest = inner;
-            continue;
-        };
-        out.push_str(&bold(&rest[..at]));
-        let code = escape(inner[..end].trim());
-        out.push_str(&format!("<code>{code}</code>"));
-        rest = &inner[end + length..];
-    }
-    out.push_str(&bold(rest));
-    out
-}
-
-/// Where a run of so many backticks begins.
-fn closing(text: &str, length: usize) -> Option<usize> {
-    // Code in a line is short; far beyond it nothing is meant to close it.
-    const FARTHEST: usize = 4096;
-    let mut at = 0;
-    while at < text.len().min(FARTHEST) {
-        let start = at + text[at..].find('`')?;
-        let run = text[start..].chars().take_while(|c| *c == '`').count();
-        if run == length {
-            return Some(start);
-        }
-        at = start + run;
-    }
-    None
-}
-
-fn bold(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("**") {
-        let Some((inside, behind)) = after
-            .split_once("**")
-            .filter(|(inside, _)| !inside.trim().is_empty() && !inside.starts_with(' '))
-        else {
-            out.push_str(&escape(before));
-            out.push_str("**");
-            rest = after;
-            continue;
-        };
-        let (before, inside) = (escape(before), escape(inside));
-        out.push_str(&format!("{before}<strong>{inside}</strong>"));
-        rest = behind;
-    }
-    out.push_str(&escape(rest));
-    out
 }

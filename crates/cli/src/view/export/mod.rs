@@ -1,13 +1,21 @@
 //! A session as a document: what there is to say, said by one page or another.
 
+mod change;
+mod costs;
+mod cover;
 pub(crate) mod html;
+mod inline;
 pub(crate) mod markdown;
 mod markup;
+mod scale;
+mod timeline;
 
 use crate::show::{Account, Member};
 use crate::system::plain;
+use crate::tracks::Story;
 use gaffer_protocol::{End, Image, MailId, Origin, Status, Timestamp, ToolResult, ToolUse};
 use gaffer_store::About;
+use markup::escape;
 use serde_json::{Map, Value};
 use std::io;
 
@@ -16,6 +24,7 @@ use std::io;
 pub(crate) struct Cover<'a> {
     pub(crate) account: &'a Account,
     pub(crate) about: Option<&'a About>,
+    pub(crate) story: &'a Story,
 }
 
 /// One thing that an agent heard, said or did.
@@ -36,6 +45,8 @@ pub(crate) enum Item<'a> {
     Answer {
         at: Timestamp,
         text: &'a str,
+        /// Whether its run ends with it.
+        is_last: bool,
     },
     Thought(&'a str),
     Call {
@@ -117,6 +128,33 @@ fn bounded(text: &str, most: usize) -> (&str, usize) {
     match text.char_indices().nth(most) {
         Some((end, _)) => (&text[..end], text[end..].chars().count()),
         None => (text, 0),
+    }
+}
+
+/// Text as it was written, its line breaks kept.
+fn verbatim(text: &str) -> String {
+    let (text, more) = bounded(text, LONGEST_TEXT);
+    let text = escape(clean(text).trim());
+    format!("<p class=\"words\">{text}</p>{}", rest(more))
+}
+
+fn rendered(text: &str) -> String {
+    let (text, more) = bounded(text, LONGEST_TEXT);
+    let text = markup::html(clean(text).trim());
+    format!("{text}{}", rest(more))
+}
+
+fn pre(text: &str, most: usize) -> String {
+    let (text, more) = bounded(text, most);
+    // A line break right behind the tag would be lost.
+    let text = escape(clean(text).trim_end());
+    format!("<pre>\n{text}</pre>{}", rest(more))
+}
+
+fn rest(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        _ => format!("<p class=\"soft\">{}</p>", left_out(count)),
     }
 }
 

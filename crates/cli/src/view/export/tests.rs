@@ -30,6 +30,14 @@ fn answers_are_read_as_markdown() {
         ("~~~\n```\n~~~\nx", "<pre>```</pre>\n<p>x</p>\n"),
         ("```rust\nfn <T>", "<pre>fn &lt;T&gt;</pre>\n"),
         ("``a`b`` **c", "<p><code>a`b</code> **c</p>\n"),
+        (
+            "**Use `a*b` now**, *please*, not snake_case_names or 2 * 3 * 4",
+            "<p><strong>Use <code>a*b</code> now</strong>, <em>please</em>, not snake_case_names or 2 * 3 * 4</p>\n",
+        ),
+        (
+            "_so_ **it *is* so**",
+            "<p><em>so</em> <strong>it <em>is</em> so</strong></p>\n",
+        ),
         ("`open **b**", "<p>`open <strong>b</strong></p>\n"),
         (
             "| a | b |\n|---|--:|\n| `x` | < |",
@@ -48,7 +56,9 @@ fn answers_are_read_as_markdown() {
 
 #[test]
 fn marks_without_end_take_no_time() {
-    for piece in ["`", "**", "`a``b", "| ", "> ", "- ", "#", "``` x\n"] {
+    for piece in [
+        "`", "**", "*a ", "_a* ", "`a``b", "| ", "> ", "- ", "#", "``` x\n",
+    ] {
         let text = piece.repeat(200_000 / piece.len());
         assert!(markup::html(&text).len() < 20 * text.len());
     }
@@ -56,12 +66,12 @@ fn marks_without_end_take_no_time() {
 
 proptest! {
     #[test]
-    fn every_tag_of_an_answer_is_one_of_ours(text in "[<>&\"'`*#|~. a-c0-9\n-]{0,200}") {
+    fn every_tag_of_an_answer_is_one_of_ours(text in "[<>&\"'`*_#|~. a-c0-9\n-]{0,200}") {
         let html = markup::html(&text);
         for part in html.split('<').skip(1) {
             let tag = part.split('>').next().unwrap_or_default();
             let name = tag.trim_start_matches('/').split(' ').next().unwrap_or_default();
-            let known = ["p", "h4", "h5", "h6", "ul", "ol", "li", "pre", "code", "strong", "blockquote", "hr", "div", "table", "tr", "th", "td"];
+            let known = ["p", "h4", "h5", "h6", "ul", "ol", "li", "pre", "code", "strong", "em", "blockquote", "hr", "div", "table", "tr", "th", "td"];
             prop_assert!(known.contains(&name), "{tag} in {html}");
         }
         prop_assert_eq!(html.matches("<li").count(), html.matches("</li>").count());

@@ -6,7 +6,7 @@ const AROUND: usize = 2;
 const MOST: usize = 120;
 
 /// Lines that begin with `-`, `+` or a space.
-pub(crate) fn diff(old: &str, new: &str) -> Vec<String> {
+pub fn diff(old: &str, new: &str) -> Vec<String> {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
     let same = |(a, b): &(&&str, &&str)| a == b;
