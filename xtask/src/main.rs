@@ -1,9 +1,14 @@
 //! The chores of the workspace, run as `cargo xtask COMMAND`: here the arguments, the work elsewhere.
 
+mod cast;
+mod film;
 mod fuzz;
 mod process;
+mod record;
 mod say;
 mod schema;
+mod screen;
+mod screenshots;
 mod steps;
 mod system;
 mod tidy;
@@ -26,6 +31,9 @@ Commands:
                     --seconds N for each target (60), --keep adds inputs that reached new code to
                     fuzz/corpus, which `test` replays; --list shows the targets.
   schema [--check]  Writes docs/script.schema.json; with --check only says whether it is stale.
+  record            Records `gaffer demo` in a terminal as docs/demo.cast, and draws docs/demo.svg.
+                    --draw only draws what is recorded.
+  screenshots       Makes docs/pictures: an exported session as a browser shows it.
   help              This text.
 
 Examples:
@@ -87,7 +95,10 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         }
         ("schema", []) => schema::write().map_err(Failure::Failed),
         ("schema", [check]) if check == "--check" => schema::check().map_err(Failure::Failed),
-        ("tidy" | "schema", _) => {
+        ("record", []) => record::record().map_err(Failure::Failed),
+        ("record", [draw]) if draw == "--draw" => record::draw().map_err(Failure::Failed),
+        ("screenshots", []) => screenshots::make().map_err(Failure::Failed),
+        ("tidy" | "schema" | "record" | "screenshots", _) => {
             let rest = rest.join(" ");
             Err(Failure::Usage(format!("{command}: cannot take {rest}")))
         }
@@ -128,6 +139,10 @@ mod tests {
         assert_eq!(
             usage(&["schema", "--chekc"]).as_deref(),
             Some("schema: cannot take --chekc")
+        );
+        assert_eq!(
+            usage(&["record", "--fast"]).as_deref(),
+            Some("record: cannot take --fast")
         );
         assert_eq!(
             usage(&["fuzz", "--seconds", "soon"]).as_deref(),

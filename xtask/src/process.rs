@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -93,6 +94,33 @@ impl Invocation {
         }
     }
 
+    /// Runs it in a terminal of this size. `take` gets what it prints, as it is printed.
+    pub(crate) fn run_in_terminal(
+        &self,
+        (columns, rows): (u16, u16),
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), String> {
+        let (mut ours, theirs) =
+            terminal(columns, rows).map_err(|error| format!("no terminal: {error}"))?;
+        let clone = || theirs.try_clone().map_err(|error| error.to_string());
+        let mut command = self.command();
+        command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
+        command.stdin(clone()?).stdout(clone()?).stderr(clone()?);
+        let mut child = command.spawn().map_err(|error| self.cannot_start(&error))?;
+        // The terminal ends for us when nobody else has it any more.
+        drop((command, theirs));
+        let mut buffer = [0; 64 << 10];
+        loop {
+            match ours.read(&mut buffer) {
+                // Linux says an error where others say the end.
+                Ok(0) | Err(_) => break,
+                Ok(count) => take(&buffer[..count]),
+            }
+        }
+        let status = child.wait().map_err(|error| error.to_string())?;
+        self.judge(status)
+    }
+
     /// Whether it can be started and succeeds; prints nothing.
     pub(crate) fn works(&self) -> bool {
         let output = self.command().stdin(Stdio::null()).output();
@@ -126,6 +154,26 @@ impl Invocation {
         }
         command
     }
+}
+
+/// Both ends of a new terminal: ours, and that of the program in it.
+fn terminal(columns: u16, rows: u16) -> io::Result<(File, File)> {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let name = ptsname(&ours, Vec::new())?;
+    let theirs = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
+    let size = Winsize {
+        ws_col: columns,
+        ws_row: rows,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&theirs, size)?;
+    Ok((ours.into(), theirs.into()))
 }
 
 impl fmt::Display for Invocation {
@@ -182,6 +230,15 @@ mod tests {
                 .run()
                 .is_err_and(|why| why.starts_with("cannot start"))
         );
+    }
+
+    #[test]
+    fn a_program_in_a_terminal_sees_one_of_its_size() {
+        let mut seen = Vec::new();
+        let ran = Invocation::new("sh", &["-c", "test -t 2 && stty size; exit 4"])
+            .run_in_terminal((70, 20), |bytes| seen.extend_from_slice(bytes));
+        assert_eq!(String::from_utf8_lossy(&seen), "20 70\r\n");
+        assert!(ran.is_err_and(|why| why.ends_with("exit status: 4")));
     }
 
     #[test]
