@@ -312,7 +312,8 @@ fn changes_are_shown_as_lines_that_came_and_went() {
     );
     // The last words of a worker's run are its report, and the order that it had is there.
     assert_eq!(page.matches("<article class=\"report\">").count(), 3);
-    assert!(page.contains("Write notes.txt"));
+    assert_eq!(page.matches("<b>The order</b>").count(), 2);
+    assert_eq!(page.matches("<b>Mail from coordinator</b>").count(), 1);
 }
 
 #[test]
@@ -326,4 +327,49 @@ fn one_agent_alone_is_a_page_too() {
     assert!(page.contains("a session of one agent"));
     assert_eq!(page.matches("<div class=\"lane\">").count(), 1);
     assert!(!page.contains("<ol class=\"course\">"));
+}
+
+#[test]
+fn a_crew_of_a_hundred_is_one_small_page() {
+    let place = Place::new();
+    let workers: Vec<String> = (1..=100).map(|n| format!("worker-{n}")).collect();
+    let order = |name: &String| {
+        format!(
+            "{{ tool: Agent, input: {{ description: Look, name: {name}, prompt: Look at part {name} }} }}"
+        )
+    };
+    let orders: Vec<String> = workers.iter().map(order).collect();
+    let steps = workers
+        .iter()
+        .map(|name| format!("  {{ name: {name}, steps: [{{ say: Nothing here. }}] }}"));
+    let script = format!(
+        "agents: [
+  {{ name: main, steps: [
+    {{ calls: [{}] }},
+    {{ say: Waiting. }},
+    {{ when: {{ notifications: 100 }}, meanwhile: Still waiting., say: All looked. }}] }},
+{}]",
+        orders.join(", "),
+        steps.collect::<Vec<_>>().join(",\n")
+    );
+    let args = [
+        "-p",
+        "Look",
+        "--mode",
+        "coordinator",
+        "--session-id",
+        "s4",
+        "--max-workers",
+        "20",
+    ];
+    let ran = run(place.scripted(&script, &args));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let page = export(&place, &["s4", "--format", "html"]).out;
+    check_tags(&page);
+    assert_eq!(page.matches("<div class=\"lane\">").count(), 101);
+    assert_eq!(page.matches("<details class=\"agent\"").count(), 101);
+    assert!(page.contains("<div class=\"chart many\">"));
+    // The table of so many agents is folded, and the page stays one that can be sent.
+    assert!(page.contains("<b>By agent</b> 101 agents"));
+    assert!(page.len() < 600_000, "{}", page.len());
 }

@@ -38,9 +38,9 @@ pub(crate) fn svg(cast: &Cast) -> String {
                 let _ = write!(frame, "<use href=\"#{id}\" y=\"{y}\"/>");
             }
         }
-        let _ = write!(
+        let _ = writeln!(
             film,
-            "<g transform=\"translate({} 0)\">{frame}</g>\n",
+            "<g transform=\"translate({} 0)\">{frame}</g>",
             n * (width + GAP)
         );
         screens.push(total);

@@ -122,7 +122,7 @@ mod tests {
         );
         assert!(svg.len() < 300_000, "{}", svg.len());
         // It shows the whole demo: what is typed, the crew, and the end.
-        for seen in ["$ gaffer demo", "[verifier] completed", "The transcript: "] {
+        for seen in ["$ gaffer demo", "[verifier] ■", "The transcript: "] {
             assert!(svg.contains(seen), "{seen}");
         }
     }

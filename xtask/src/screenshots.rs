@@ -35,7 +35,7 @@ const SHOTS: [Shot; 3] = [
     },
     Shot {
         name: "export-dark.png",
-        size: (960, 560),
+        size: (960, 620),
         is_dark: true,
         anchor: "#timeline",
     },
@@ -105,6 +105,7 @@ fn take(browser: &str, place: &Place, shot: &Shot) -> Result<(), String> {
         "--no-sandbox".to_owned(),
         "--disable-gpu".to_owned(),
         "--hide-scrollbars".to_owned(),
+        "--force-prefers-reduced-motion".to_owned(),
         "--allow-file-access-from-files".to_owned(),
         format!("--user-data-dir={}", place.path("browser").display()),
         format!("--window-size={width},{height}"),

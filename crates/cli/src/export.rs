@@ -13,7 +13,7 @@ use crate::view::export::markdown::Markdown;
 use crate::view::export::{Cover, Item, Page};
 use anyhow::Context;
 use gaffer_model::Prices;
-use gaffer_protocol::{Answer, Block, Message, StopReason, Timestamp, ToolResult};
+use gaffer_protocol::{Answer, Block, Message, Origin, StopReason, Timestamp, ToolResult};
 use gaffer_store::records::Line;
 use gaffer_store::{Entry, Found};
 use std::collections::HashMap;
@@ -128,6 +128,7 @@ struct Teller<'a> {
     answer: Option<(Timestamp, Arc<Answer>)>,
     results: HashMap<String, Arc<ToolResult>>,
     has_begun: bool,
+    has_order: bool,
     taken_up: Option<Timestamp>,
 }
 
@@ -138,6 +139,7 @@ impl<'a> Teller<'a> {
             answer: None,
             results: HashMap::new(),
             has_begun: false,
+            has_order: false,
             taken_up: None,
         }
     }
@@ -185,12 +187,17 @@ impl<'a> Teller<'a> {
     fn input(&mut self, at: Timestamp, message: &Message) -> io::Result<()> {
         for block in &message.blocks {
             let item = match block {
-                Block::Text(text) => Item::Words {
-                    at,
-                    origin: text.origin,
-                    mail: text.mail,
-                    text: &text.text,
-                },
+                Block::Text(text) => {
+                    // What the agent above says first is what it was started for.
+                    let is_order = text.origin == Some(Origin::Agent) && !self.has_order;
+                    self.has_order |= is_order;
+                    Item::Words {
+                        at,
+                        origin: text.origin,
+                        is_order,
+                        text: &text.text,
+                    }
+                }
                 Block::Image(image) => Item::Image { at, image },
                 Block::Reasoning(_) | Block::ToolUse(_) | Block::ToolResult(_) => continue,
             };
@@ -207,6 +214,8 @@ impl<'a> Teller<'a> {
     fn tell(&mut self, is_last: bool) -> io::Result<()> {
         let results = std::mem::take(&mut self.results);
         if let Some((at, answer)) = self.answer.take() {
+            // Words before calls that never came to a result are no report.
+            let is_last = is_last && answer.tool_uses().next().is_none();
             for block in &answer.blocks {
                 let item = match block {
                     Block::Text(text) if text.text.trim().is_empty() => continue,

@@ -174,3 +174,90 @@ fn beginning(text: &str) -> String {
     let end = text.floor_char_boundary(LONGEST);
     text[..end].to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(lines: &[(u64, serde_json::Value)]) -> Reader {
+        let mut reader = Reader::default();
+        for (at, entry) in lines {
+            let record = json!({ "at": Timestamp(*at), "entry": entry });
+            reader.record(&serde_json::from_value(record).unwrap());
+        }
+        reader
+    }
+
+    fn said(text: &str, origin: &str) -> serde_json::Value {
+        let block = json!({ "text": { "text": text, "origin": origin } });
+        json!({ "input": { "role": "user", "blocks": [block] } })
+    }
+
+    fn answer(text: &str, calls: usize) -> serde_json::Value {
+        let call = json!({ "tool_use": { "id": "c", "name": "Bash", "input": { "json": {} } } });
+        let mut blocks = vec![json!({ "text": { "text": text } })];
+        blocks.resize(1 + calls, call);
+        json!({ "answer": {
+            "blocks": blocks, "stop": "end_turn", "usage": { "input": 1, "output": 1 }, "model": "m",
+        } })
+    }
+
+    fn result(text: &str) -> serde_json::Value {
+        json!({ "result": { "call": "c", "parts": [{ "text": text }], "is_error": false } })
+    }
+
+    fn start() -> serde_json::Value {
+        json!({ "start": {
+            "version": "1", "session": "s", "agent": "agent-00000001", "name": "main",
+            "agent_type": "coordinator", "mode": "coordinator", "provider": "p", "model": "m",
+            "cwd": "/", "prefix_hash": "", "prompt_hash": "",
+        } })
+    }
+
+    #[test]
+    fn an_agent_rests_from_an_answer_without_calls_until_it_hears_something() {
+        let reader = read(&[
+            (10, start()),
+            (10, said("Do it", "human")),
+            (20, answer("One", 1)),
+            (25, result("task_id: agent-0000000a\nmore")),
+            (30, answer("I wait", 0)),
+            (70, said("news", "task-notification")),
+            (75, result("task_id: agent-0000000a again")),
+            (80, answer("Over", 0)),
+            (80, json!({ "end": "done" })),
+            (200, said("More", "human")),
+            (210, answer("Yes", 0)),
+        ]);
+        let at = Timestamp;
+        assert_eq!(reader.task.as_deref(), Some("Do it"));
+        assert_eq!(reader.said.as_deref(), Some("Yes"));
+        assert_eq!(reader.runs.len(), 2);
+        let first = &reader.runs[0];
+        assert_eq!((first.from, first.to), (at(10), at(80)));
+        assert_eq!(first.rests, [(at(30), at(70))]);
+        assert_eq!(first.turns, [at(20), at(30), at(80)]);
+        assert_eq!((first.calls, &first.end), (1, &Some(End::Done)));
+        assert_eq!((reader.runs[1].from, &reader.runs[1].end), (at(200), &None));
+        let worker = AgentId::parse("agent-0000000a").unwrap();
+        assert_eq!(reader.ordered, HashMap::from([(worker, at(25))]));
+    }
+
+    #[test]
+    fn a_session_that_is_taken_up_has_another_run_and_no_time_runs_backwards() {
+        let reader = read(&[
+            (10, start()),
+            (20, answer("I wait", 0)),
+            (500, start()),
+            (400, answer("Back", 0)),
+        ]);
+        let runs: Vec<_> = reader
+            .runs
+            .iter()
+            .map(|run| (run.from.0, run.to.0))
+            .collect();
+        assert_eq!(runs, [(10, 20), (500, 500)]);
+        assert!(reader.runs.iter().all(|run| run.rests.is_empty()));
+    }
+}

@@ -70,6 +70,8 @@ fn in_name(c: char) -> bool {
 mod tests {
     use super::*;
 
+    const NONE: [usize; 0] = [];
+
     fn lines_found(text: &str) -> Vec<usize> {
         let text = format!("//! A file.\n{text}");
         let findings = check("a.rs", &text);
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn size_ends_at_the_limit() {
-        assert_eq!(lines_found(&"// x\n".repeat(499)), []);
+        assert_eq!(lines_found(&"// x\n".repeat(499)), NONE);
         assert_eq!(lines_found(&"// x\n".repeat(500)), [501]);
     }
 
@@ -96,10 +98,10 @@ mod tests {
             for call in ["()", "(\"later\")", "[]", "{}"] {
                 assert_eq!(lines_found(&format!("let x = {name}{call};\n")), [2]);
             }
-            assert_eq!(lines_found(&format!("my_{name}();\n")), []);
+            assert_eq!(lines_found(&format!("my_{name}();\n")), NONE);
             assert_eq!(
                 lines_found(&format!("// the macro {name} is forbidden\n")),
-                []
+                NONE
             );
         }
     }
@@ -109,8 +111,8 @@ mod tests {
         for word in WORDS {
             assert_eq!(lines_found(&format!("a();\n// {word}: later\n")), [3]);
             assert_eq!(lines_found(&format!("// {word}\n")), [2]);
-            assert_eq!(lines_found(&format!("let name = \"tmp.{word}X\";\n")), []);
-            assert_eq!(lines_found(&format!("const A_{word}: u8 = 1;\n")), []);
+            assert_eq!(lines_found(&format!("let name = \"tmp.{word}X\";\n")), NONE);
+            assert_eq!(lines_found(&format!("const A_{word}: u8 = 1;\n")), NONE);
         }
     }
 
@@ -120,7 +122,7 @@ mod tests {
             assert_eq!(lines_found(&format!("    {IGNORE}{bad}\n")), [2], "{bad}");
         }
         for good in [" = \"slow\"]", "=\"slow\"]", " = r#\"slow\"#]", "d_field]"] {
-            assert_eq!(lines_found(&format!("{IGNORE}{good}\n")), [], "{good}");
+            assert_eq!(lines_found(&format!("{IGNORE}{good}\n")), NONE, "{good}");
         }
     }
 }

@@ -75,6 +75,8 @@ fn in_path(c: char) -> bool {
 mod tests {
     use super::*;
 
+    const NONE: [usize; 0] = [];
+
     fn lines_found(path: &str, text: &str) -> Vec<usize> {
         let findings = check(path, text);
         findings.into_iter().map(|finding| finding.line).collect()
@@ -83,8 +85,8 @@ mod tests {
     #[test]
     fn every_text_ends_with_one_newline() {
         for path in ["a.rs", "LICENSE", "a.snap"] {
-            assert_eq!(lines_found(path, "a\nb\n"), []);
-            assert_eq!(lines_found(path, ""), []);
+            assert_eq!(lines_found(path, "a\nb\n"), NONE);
+            assert_eq!(lines_found(path, ""), NONE);
             assert_eq!(lines_found(path, "a\nb"), [2]);
             assert_eq!(lines_found(path, "a\n\n"), [2]);
             assert_eq!(lines_found(path, "\n"), [1]);
@@ -96,7 +98,7 @@ mod tests {
         for path in ["a.rs", "b.md", "c.toml"] {
             assert_eq!(lines_found(path, "a\nb \nc\r\n\u{a0}\nd\n"), [2, 3, 4]);
         }
-        assert_eq!(lines_found("a.snap", "a \nb\r\n"), []);
+        assert_eq!(lines_found("a.snap", "a \nb\r\n"), NONE);
     }
 
     #[test]
@@ -104,7 +106,7 @@ mod tests {
         for path in ["a.rs", "b.md", "c.toml"] {
             assert_eq!(lines_found(path, "a\n\tb\na\tb\n"), [2, 3]);
         }
-        assert_eq!(lines_found("Makefile", "\tcc\n"), []);
+        assert_eq!(lines_found("Makefile", "\tcc\n"), NONE);
     }
 
     #[test]
@@ -120,7 +122,7 @@ mod tests {
             assert_eq!(lines_found(path, &format!("x\n={HOME}ann/x\n")), [2]);
             assert_eq!(lines_found(path, &format!("{HOME}youri\n")), [1]);
         }
-        assert_eq!(lines_found("a.txt", &format!("{ROOT}x\n")), []);
+        assert_eq!(lines_found("a.txt", &format!("{ROOT}x\n")), NONE);
     }
 
     #[test]
@@ -136,18 +138,18 @@ mod tests {
             "https://a.example",
         ] {
             for folder in [ROOT, WORK] {
-                assert_eq!(lines_found("a.md", &format!("{before}{folder}x\n")), []);
+                assert_eq!(lines_found("a.md", &format!("{before}{folder}x\n")), NONE);
             }
-            assert_eq!(lines_found("a.md", &format!("{before}{HOME}ann\n")), []);
+            assert_eq!(lines_found("a.md", &format!("{before}{HOME}ann\n")), NONE);
         }
-        assert_eq!(lines_found("a.rs", &format!("{HOME}{{name}}\n")), []);
+        assert_eq!(lines_found("a.rs", &format!("{HOME}{{name}}\n")), NONE);
     }
 
     #[test]
     fn the_example_home_is_for_prose_only() {
         let example = format!("{HOME}you/project\n");
-        assert_eq!(lines_found("a.md", &example), []);
-        assert_eq!(lines_found("a.rs", &format!("    /// {example}")), []);
+        assert_eq!(lines_found("a.md", &example), NONE);
+        assert_eq!(lines_found("a.rs", &format!("    /// {example}")), NONE);
         assert_eq!(lines_found("a.rs", &format!("let a = \"{example}")), [1]);
         assert_eq!(lines_found("a.json", &example), [1]);
     }

@@ -1,5 +1,6 @@
 //! What stands at the beginning of the page: the task, how it ended, what it took, and the crew.
 
+use super::inline::inline;
 use super::markup::escape;
 use super::{Cover, facts, one_line, rendered, standing, title, verbatim};
 use crate::show::Member;
@@ -10,6 +11,8 @@ use std::fmt::Write;
 
 /// So many workers of one phase are named.
 const MOST_NAMED: usize = 6;
+/// With more agents than this they stand closer to each other.
+pub(super) const MANY: usize = 30;
 /// So much of what an agent was to do stands in the tree.
 const LONGEST_ORDER: usize = 140;
 
@@ -18,7 +21,7 @@ pub(super) fn head(cover: &Cover<'_>) -> String {
     let mut out = format!(
         "<header class=\"top\"><p class=\"kicker\">gaffer · a session of {}</p><h1>{}</h1>",
         members(cover),
-        escape(&name)
+        inline(&name)
     );
     if let Some(main) = cover.account.members.first() {
         let (word, class) = standing(main);
@@ -142,7 +145,11 @@ pub(super) fn tree(cover: &Cover<'_>) -> String {
         if open == depth {
             out.push_str("</li>");
         } else {
-            let class = if open == 0 { " class=\"tree\"" } else { "" };
+            let class = match (open, members.len()) {
+                (0, 0..=MANY) => " class=\"tree\"",
+                (0, _) => " class=\"tree many\"",
+                _ => "",
+            };
             let _ = write!(out, "<ul{class}>");
             open += 1;
         }

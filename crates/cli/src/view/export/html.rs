@@ -61,12 +61,12 @@ impl<W: Write> Html<W> {
         &mut self,
         at: Timestamp,
         origin: Option<Origin>,
-        mail: bool,
+        is_order: bool,
         text: &str,
     ) -> io::Result<()> {
-        let who = match (origin, mail) {
-            (Some(Origin::Agent), false) => "The task",
-            _ => speaker(origin),
+        let who = match is_order {
+            true => "The order",
+            false => speaker(origin),
         };
         match origin {
             Some(Origin::Human) => self.article("user", who, at, &verbatim(text)),
@@ -75,7 +75,14 @@ impl<W: Write> Html<W> {
                 let body = body.map_or_else(|| verbatim(text), |it| self.notification(&it));
                 self.article("note", who, at, &body)
             }
-            Some(Origin::Agent) => self.article("note", who, at, &rendered(text)),
+            Some(Origin::Agent) if is_order => self.article("user", who, at, &rendered(text)),
+            Some(Origin::Agent) => match letter(text) {
+                Some((from, text)) => {
+                    let who = format!("Mail from {}", one_line(from));
+                    self.article("note", &who, at, &rendered(text))
+                }
+                None => self.article("note", who, at, &rendered(text)),
+            },
             Some(Origin::Hook) => self.article("note", who, at, &verbatim(text)),
             // Long, and the same for all agents.
             Some(Origin::Context | Origin::Compacted) | None => {
@@ -244,9 +251,9 @@ impl<W: Write> Page for Html<W> {
             Item::Words {
                 at,
                 origin,
-                mail,
+                is_order,
                 text,
-            } => self.words(at, origin, mail.is_some(), text),
+            } => self.words(at, origin, is_order, text),
             Item::Image { at, image } => {
                 let image = self.image(image);
                 self.article("note", "Image", at, &image)
@@ -282,11 +289,11 @@ impl<W: Write> Page for Html<W> {
                 minute(at)
             ),
             Item::End { at, end } => {
-                let class = end.status().as_str();
+                let (class, sign) = (end.status().as_str(), cover::mark(Some(end)));
                 let (word, time) = (escape(&clean(&end.to_string())), clock(at));
                 writeln!(
                     self.out,
-                    "<p class=\"end\"><span class=\"{class}\">■ {word}</span> <small>{time}</small></p>"
+                    "<p class=\"end\"><span class=\"{class}\">{sign} {word}</span> <small>{time}</small></p>"
                 )
             }
             Item::Damaged => writeln!(
@@ -307,4 +314,10 @@ impl<W: Write> Page for Html<W> {
         )?;
         self.out.flush()
     }
+}
+
+/// Who wrote a letter, and what it says.
+fn letter(text: &str) -> Option<(&str, &str)> {
+    let (from, text) = text.strip_prefix("<message from=\"")?.split_once("\">\n")?;
+    Some((from, text.strip_suffix("\n</message>")?))
 }

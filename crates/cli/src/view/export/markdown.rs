@@ -8,7 +8,7 @@ use super::{
 use crate::show::Member;
 use crate::view::account::{HEADS, branch, figures};
 use crate::view::words::{describe, fit};
-use gaffer_protocol::{Origin, ResultPart, ToolResult, ToolUse};
+use gaffer_protocol::{ResultPart, ToolResult, ToolUse};
 use std::io::{self, Write};
 
 #[derive(Debug)]
@@ -119,12 +119,12 @@ impl<W: Write> Page for Markdown<W> {
             Item::Words {
                 at,
                 origin,
-                mail,
+                is_order,
                 text,
             } => {
-                let who = match (origin, mail) {
-                    (Some(Origin::Agent), None) => "The task",
-                    _ => speaker(origin),
+                let who = match is_order {
+                    true => "The order",
+                    false => speaker(origin),
                 };
                 self.said(who, Some(clock(at)), "text", text)
             }

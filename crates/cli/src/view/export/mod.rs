@@ -13,7 +13,7 @@ mod timeline;
 use crate::show::{Account, Member};
 use crate::system::plain;
 use crate::tracks::Story;
-use gaffer_protocol::{End, Image, MailId, Origin, Status, Timestamp, ToolResult, ToolUse};
+use gaffer_protocol::{End, Image, Origin, Status, Timestamp, ToolResult, ToolUse};
 use gaffer_store::About;
 use markup::escape;
 use serde_json::{Map, Value};
@@ -34,7 +34,8 @@ pub(crate) enum Item<'a> {
     Words {
         at: Timestamp,
         origin: Option<Origin>,
-        mail: Option<MailId>,
+        /// Whether the agent was started with it.
+        is_order: bool,
         text: &'a str,
     },
     Image {

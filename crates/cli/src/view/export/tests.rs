@@ -1,5 +1,6 @@
 //! Tests of documents: no text gets out of its place, and what is large is left out.
 
+use super::change::Change;
 use super::html::Html;
 use super::markup;
 use super::*;
@@ -76,6 +77,31 @@ proptest! {
         }
         prop_assert_eq!(html.matches("<li").count(), html.matches("</li>").count());
         prop_assert_eq!(html.matches("<p>").count(), html.matches("</p>").count());
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_tag_of_a_change_is_one_of_ours(old in "[<>&\"' a-c/\n+@-]{0,60}", new in "[<>&\"' a-c/\n+@-]{0,60}") {
+        let input = serde_json::json!({ "file_path": "a", "old_string": old, "new_string": new });
+        let call = ToolUse {
+            id: "c".into(),
+            name: "Edit".into(),
+            input: ToolInput::from_text(&input.to_string()),
+        };
+        let change = Change::of(&call).unwrap();
+        let html = format!("{}{}", change.html(), change.counts());
+        let mut open = Vec::new();
+        for part in html.split('<').skip(1) {
+            let tag = part.split(['>', ' ']).next().unwrap_or_default();
+            match tag.strip_prefix('/') {
+                Some(tag) => prop_assert_eq!(open.pop(), Some(tag)),
+                None => open.push(tag),
+            }
+            let known = ["pre", "ins", "del", "span", "b"];
+            prop_assert!(known.contains(&tag.trim_start_matches('/')), "{tag} in {html}");
+        }
+        prop_assert!(open.is_empty());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The time of a session as a picture: a lane for each agent, a bar for each run. Bars are placed
 //! in percent, so that the picture is as wide as the page and its patterns stay as they are.
 
-use super::cover::{mark, phase_of};
+use super::cover::{MANY, mark, phase_of};
 use super::markup::escape;
 use super::scale::Scale;
 use super::{Cover, clock, one_line};
@@ -17,8 +17,6 @@ const LETTER: f64 = 3.0;
 /// Ticks are counted in so many steps over the width, and two are at least so many apart.
 const STEPS: f64 = 2000.0;
 const APART: u32 = 3;
-/// With more lanes than this each is lower.
-const MANY: usize = 30;
 
 /// What fills the bars: a colour and a pattern for each phase, so that neither is needed alone.
 const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
