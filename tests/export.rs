@@ -199,6 +199,8 @@ fn a_damaged_session_is_exported_as_far_as_it_goes() {
     );
     assert!(ran.out.ends_with("</html>\n"));
     check_tags(&ran.out);
+    // No end is left in the record, and that can be seen without colours.
+    assert!(ran.out.contains("\">…</text>") && ran.out.contains("<span>… interrupted</span>"));
     // Where the first line is lost, an agent has no name; it can be found all the same.
     for path in place.transcripts() {
         let text = std::fs::read_to_string(&path).unwrap();

@@ -26,7 +26,7 @@ pub(super) fn head(cover: &Cover<'_>) -> String {
     if let Some(main) = cover.account.members.first() {
         let (word, class) = standing(main);
         let sign = mark(main.end.as_ref());
-        let word = escape(&fit(&word, 300));
+        let word = escape(&fit(&word, 200));
         let _ = write!(out, "<p class=\"state {class}\">{sign} {word}</p>");
     }
     out.push_str("</header>\n");

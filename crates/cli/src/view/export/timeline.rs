@@ -18,6 +18,9 @@ const LETTER: f64 = 3.0;
 const STEPS: f64 = 2000.0;
 const APART: u32 = 3;
 
+/// How a run ends of which nothing need be said.
+const DONE: &str = "✓";
+
 /// What fills the bars: a colour and a pattern for each phase, so that neither is needed alone.
 const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
 <pattern id=\"p-research\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"research\" width=\"5\" height=\"5\"/><rect class=\"ink\" width=\"1.5\" height=\"5\"/></pattern>\
@@ -33,7 +36,7 @@ pub(super) fn timeline(cover: &Cover<'_>) -> String {
     let members = &cover.account.members;
     let many = if members.len() > MANY { " many" } else { "" };
     let mut out = format!("<section id=\"timeline\"><h2>Timeline</h2>{PATTERNS}");
-    out.push_str(&legend());
+    out.push_str(&legend(&cover.story.tracks));
     let _ = write!(out, "<div class=\"chart{many}\">{}", grid(&scale));
     for (n, (member, track)) in members.iter().zip(&cover.story.tracks).enumerate() {
         let (id, name) = (member.id, escape(&one_line(member.name())));
@@ -58,7 +61,16 @@ pub(super) fn timeline(cover: &Cover<'_>) -> String {
         out.push_str("</svg></div>\n");
     }
     out.push_str(&axis(&scale));
-    out.push_str("</div></section>\n");
+    out.push_str("</div>");
+    let pauses: Vec<String> = scale.pauses().map(|(_, ms)| time(ms)).collect();
+    if !pauses.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"soft\">Where a line is dashed nobody worked: for {}</p>",
+            pauses.join(", ")
+        );
+    }
+    out.push_str("</section>\n");
     out
 }
 
@@ -101,6 +113,19 @@ impl Lane<'_> {
             let _ = write!(
                 out,
                 "<text x=\"{left:.2}%\" dx=\"4\" y=\"50%\">{letter}</text>"
+            );
+        }
+        let sign = mark(run.end.as_ref());
+        if sign != DONE {
+            let right = left + width;
+            let (dx, anchor) = if right < 96.0 {
+                (3, "start")
+            } else {
+                (-3, "end")
+            };
+            let _ = write!(
+                out,
+                "<text class=\"sign\" x=\"{right:.2}%\" dx=\"{dx}\" y=\"50%\" text-anchor=\"{anchor}\">{sign}</text>"
             );
         }
         out
@@ -209,17 +234,10 @@ fn axis(scale: &Scale) -> String {
         );
     }
     out.push_str("</svg></div>");
-    for (_, ms) in scale.pauses() {
-        let _ = write!(
-            out,
-            "<p class=\"soft\">A dashed line: nobody worked for {}</p>",
-            time(ms)
-        );
-    }
     out
 }
 
-fn legend() -> String {
+fn legend(tracks: &[Track]) -> String {
     let mut out = "<p class=\"legend\">".to_owned();
     for phase in Phase::ALL {
         let phase = phase.as_str();
@@ -232,7 +250,14 @@ fn legend() -> String {
     out.push_str(
         "<span><svg><rect class=\"run synthesis\" width=\"100%\"/><rect class=\"rest\" width=\"100%\"/></svg>waits</span> \
 <span><svg><line class=\"queue\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/></svg>in the queue</span> \
-<span><svg class=\"narrow\"><svg class=\"turns\" y=\"40%\" height=\"4\" viewBox=\"0 0 10 1\" preserveAspectRatio=\"none\"><path d=\"M2 0v1M5 0v1M8 0v1\"/></svg></svg>turns</span></p>",
+<span><svg class=\"narrow\"><svg class=\"turns\" y=\"40%\" height=\"4\" viewBox=\"0 0 10 1\" preserveAspectRatio=\"none\"><path d=\"M2 0v1M5 0v1M8 0v1\"/></svg></svg>turns</span>",
     );
+    let runs = || tracks.iter().flat_map(|track| &track.runs);
+    for (sign, word) in [("✗", "failed"), ("■", "stopped"), ("…", "interrupted")] {
+        if runs().any(|run| mark(run.end.as_ref()) == sign) {
+            let _ = write!(out, " <span>{sign} {word}</span>");
+        }
+    }
+    out.push_str("</p>");
     out
 }
