@@ -51,6 +51,8 @@ mod faults;
 #[cfg(feature = "coordinator")]
 mod gate;
 mod gear;
+#[cfg(feature = "coordinator")]
+mod handles;
 mod harness;
 mod headless;
 mod hooks;

@@ -45,7 +45,7 @@ use args::{Args, Command};
 use clap::Parser;
 use exit::{Exit, Usage};
 use gaffer_tools::pdf;
-use gaffer_workspace::{sandbox, warden};
+use gaffer_workspace::{handles, sandbox, warden};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Some(role) if role == pdf::ROLE => return ExitCode::from(pdf::main(given)),
         _ => {}
     }
+    handles::raise();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

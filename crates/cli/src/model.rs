@@ -10,6 +10,7 @@ use gaffer_model::retry::{Patience, Retrying};
 use gaffer_model::script::{Recorder, Script, Scripted};
 use gaffer_model::wire::WireOptions;
 use gaffer_model::{Gate, Model, Prices};
+use gaffer_workspace::handles::Handles;
 use secrecy::SecretString;
 use std::path::Path;
 use std::sync::Arc;
@@ -122,7 +123,7 @@ pub(crate) fn choose(
     } else {
         let connection = connection(kind, common, settings, own.clone(), deadlines, &prices)?;
         let limit = own.max_concurrent_requests.unwrap_or(DEFAULT_LIMIT);
-        let gates = Gates::below(home.join("gates"));
+        let gates = Gates::below(home.join("gates"), Handles::allowed().requests());
         gate = gates.of(&connection.base, connection.key.as_ref(), limit);
         key_source = if connection.key.is_some() {
             kind.key_variable()

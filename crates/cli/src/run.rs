@@ -28,6 +28,7 @@ use gaffer_store::{Home, session::slug};
 use gaffer_tools::hook::{Moment, Source};
 use gaffer_tools::structured::Form;
 use gaffer_tools::{Context, Guard};
+use gaffer_workspace::handles::Handles;
 use gaffer_workspace::scratchpad::{Caps, Place, Scratchpad};
 use gaffer_workspace::worktree::Base;
 use std::path::PathBuf;
@@ -81,6 +82,7 @@ pub(crate) fn run(job: Job, view: Option<Box<dyn View>>) -> anyhow::Result<Done>
     // One thread for all of them spares a turn the waking of others.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(Handles::allowed().threads())
         .build()
         .context("cannot start the runtime")?;
     let done = runtime.block_on(session(job, Arc::new(bus), clock));
@@ -223,6 +225,20 @@ pub(crate) fn is_bare(job: &Job) -> bool {
     job.common.bare || system::variable("GAFFER_SIMPLE").is_some()
 }
 
+/// So many workers, or fewer where the system does not let them have their files open.
+fn enough_files(workers: usize) -> usize {
+    let handles = Handles::allowed();
+    let most = handles.workers();
+    if most < workers
+        && let Some(files) = handles.count()
+    {
+        system::say(&format!(
+            "gaffer: {most} workers at once instead of {workers}, as the system allows {files} open files (ulimit -Hn)"
+        ));
+    }
+    most.min(workers)
+}
+
 fn crew_limits(job: &Job) -> CrewLimits {
     let default = CrewLimits::default();
     let set = job.common.max_workers.map(|most| most as usize);
@@ -231,7 +247,7 @@ fn crew_limits(job: &Job) -> CrewLimits {
     let compaction = job.settings.compaction();
     let context = context.into_iter().chain(compaction.window).min();
     CrewLimits {
-        workers: set.or(job.settings.max_workers).unwrap_or(default.workers),
+        workers: enough_files(set.or(job.settings.max_workers).unwrap_or(default.workers)),
         depth: match job.mode {
             Mode::Normal => job.settings.max_depth.unwrap_or(default.depth),
             #[cfg(feature = "coordinator")]

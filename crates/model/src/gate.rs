@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
 /// How soon is asked again for a place that another process may give back, and how much later at
@@ -53,6 +53,8 @@ pub struct Gate {
 struct Inner {
     /// Held by the first of those who wait.
     turn: Semaphore,
+    /// So many requests this process can have under way, whatever the provider allows.
+    own: Arc<Semaphore>,
     waiting: AtomicUsize,
     /// A place of this process was given back, or the gate is wider.
     freed: Notify,
@@ -84,19 +86,25 @@ impl Gate {
     /// A gate of this process alone.
     pub fn new(limit: u32) -> Self {
         let time = SinceStart::new(Instant::now());
-        Self::with(Local::new(Ground::own(limit), limit, Arc::new(time)))
+        Self::with(
+            Local::new(Ground::own(limit), limit, Arc::new(time)),
+            usize::MAX,
+        )
     }
 
     /// A gate that all processes share who name this folder. It is opened with the first request;
-    /// if that does not work the gate is this process's own, and `notice` says why.
-    pub fn shared(folder: PathBuf, limit: u32, time: Arc<dyn Ticks>) -> Self {
-        Self::with(Local::new(Ground::Folder(folder), limit, time))
+    /// if that does not work the gate is this process's own, and `notice` says why. `most` is what
+    /// this process can have under way, and no concern of the others.
+    pub fn shared(folder: PathBuf, limit: u32, most: usize, time: Arc<dyn Ticks>) -> Self {
+        Self::with(Local::new(Ground::Folder(folder), limit, time), most)
     }
 
-    fn with(local: Local) -> Self {
+    fn with(local: Local, most: usize) -> Self {
+        let most = most.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             inner: Arc::new(Inner {
                 turn: Semaphore::new(1),
+                own: Arc::new(Semaphore::new(most)),
                 waiting: AtomicUsize::new(0),
                 freed: Notify::new(),
                 local: Mutex::new(local),
@@ -112,6 +120,15 @@ impl Gate {
             if told.is_none() {
                 told = Some(Waiting::new(&self.inner));
                 on_wait();
+            }
+        };
+        // Before the turn, so that who cannot start a request is in nobody's way.
+        let own = match self.inner.own.clone().try_acquire_owned() {
+            Ok(own) => Some(own),
+            Err(_) => {
+                tell();
+                // It is never closed.
+                self.inner.own.clone().acquire_owned().await.ok()
             }
         };
         let _turn = match self.inner.turn.try_acquire() {
@@ -143,6 +160,7 @@ impl Gate {
             sleep(wait.min(LONGEST_SLEEP)).await;
             wait = self.start(&mut place);
         }
+        place.own = own;
         place
     }
 
@@ -162,6 +180,7 @@ impl Gate {
             Some(Ok((start, epoch, now))) => {
                 let place = Place {
                     gate: self.clone(),
+                    own: None,
                     ended: Ended {
                         outcome: Outcome::Other,
                         epoch,
@@ -245,6 +264,7 @@ impl Drop for Waiting<'_> {
 #[derive(Debug)]
 pub struct Place {
     gate: Gate,
+    own: Option<OwnedSemaphorePermit>,
     ended: Ended,
 }
 

@@ -166,13 +166,16 @@ fn address(base: &str, path: &str) -> Result<Url, ConnectError> {
 #[derive(Debug)]
 pub struct Gates {
     folder: PathBuf,
+    /// So many requests this process can have under way with one of them.
+    most: usize,
     gates: Mutex<HashMap<String, Gate>>,
 }
 
 impl Gates {
-    pub fn below(folder: PathBuf) -> Self {
+    pub fn below(folder: PathBuf, most: usize) -> Self {
         Self {
             folder,
+            most,
             gates: Mutex::default(),
         }
     }
@@ -182,7 +185,7 @@ impl Gates {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = self.folder.join(&name);
         let gate = gates.entry(name);
-        gate.or_insert_with(|| Gate::shared(folder, limit, Arc::new(SinceBoot)))
+        gate.or_insert_with(|| Gate::shared(folder, limit, self.most, Arc::new(SinceBoot)))
             .clone()
     }
 }
@@ -251,7 +254,7 @@ mod tests {
     #[test]
     fn one_gate_for_a_provider_and_key() {
         let temp = tempfile::tempdir().unwrap();
-        let gates = Gates::below(temp.path().join("gates"));
+        let gates = Gates::below(temp.path().join("gates"), usize::MAX);
         let key = SecretString::from("k");
         let first = gates.of("a", Some(&key), 4);
         let place = std::pin::pin!(first.enter(|| {}));

@@ -3,6 +3,7 @@
 
 pub mod fence;
 pub mod floor;
+pub mod handles;
 pub mod job;
 pub mod jobs;
 pub mod output;

@@ -11,6 +11,7 @@ mod through;
 pub use talk::{Limits, Talked, talk};
 pub use through::through;
 
+use crate::handles;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -200,6 +201,7 @@ fn start(plan: &Plan) -> io::Result<(Child, pipe::Receiver)> {
         .stdout(writer.try_clone()?)
         .stderr(writer);
     let child = command.spawn()?;
+    handles::give_back(child.id());
     // The command holds our ends of the pipe; with it they go, so that its end can be seen.
     drop(command);
     let pipe = pipe::Receiver::from_owned_fd(reader.into())?;

@@ -8,6 +8,7 @@
 //! is the command's output. When nothing is left below it, it takes away the files that a command
 //! must not leave behind.
 
+use crate::handles;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, setsid, wait,
@@ -29,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a command under watch. Answers the exit code of the warden itself.
 pub fn main(mut command: impl Iterator<Item = OsString>) -> u8 {
+    // Before anything is started, so that the command has it for sure.
+    handles::take_back(command.next().as_deref());
     let count = command
         .next()
         .and_then(|count| count.to_str()?.parse().ok());
@@ -57,7 +60,11 @@ pub fn main(mut command: impl Iterator<Item = OsString>) -> u8 {
 
 /// What the warden was given along with its command.
 pub(crate) fn arguments(unmade: &[PathBuf]) -> Vec<OsString> {
-    let mut args: Vec<OsString> = vec![ROLE.into(), unmade.len().to_string().into()];
+    let mut args: Vec<OsString> = vec![
+        ROLE.into(),
+        handles::given().into(),
+        unmade.len().to_string().into(),
+    ];
     args.extend(unmade.iter().map(OsString::from));
     args
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 fn gate(folder: &Path, limit: u32) -> Gate {
     let time = SinceStart::new(Instant::now());
-    Gate::shared(folder.join("gates/one"), limit, Arc::new(time))
+    Gate::shared(folder.join("gates/one"), limit, usize::MAX, Arc::new(time))
 }
 
 fn state(folder: &Path) -> PathBuf {
@@ -270,4 +270,24 @@ async fn alone_a_shared_gate_costs_microseconds() {
     let each = began.elapsed() / 2000;
     println!("{each:?} a request");
     assert!(each < Duration::from_millis(1), "{each:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_process_can_have_is_no_limit_for_others() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("gates/one");
+    let time = || Arc::new(SinceStart::new(Instant::now()));
+    let narrow = Gate::shared(path.clone(), 8, 1, time());
+    let wide = Gate::shared(path, 8, usize::MAX, time());
+    let first = narrow.enter(|| {}).await;
+    let mut has_waited = false;
+    let second = timeout(Duration::from_secs(60), narrow.enter(|| has_waited = true)).await;
+    assert!(second.is_err() && has_waited);
+    let mut others = Vec::new();
+    for _ in 0..7 {
+        others.push(wide.enter(|| panic!("a place is free")).await);
+    }
+    assert_eq!(wide.view().under_way, 8);
+    first.succeeded();
+    drop(narrow.enter(|| panic!("its own place is free again")).await);
 }

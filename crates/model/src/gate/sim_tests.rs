@@ -81,7 +81,7 @@ async fn play(provider: Provider, limit: u32, warm_up: u64, until: u64) -> Seen 
     let mut tasks = Vec::new();
     for process in 0..3 {
         let folder = temp.path().join("gates/one");
-        let gate = Gate::shared(folder, limit, Arc::new(SinceStart::new(start)));
+        let gate = Gate::shared(folder, limit, usize::MAX, Arc::new(SinceStart::new(start)));
         for _ in 0..10 {
             let (gate, bucket, numbers) = (gate.clone(), bucket.clone(), numbers.clone());
             tasks.push(tokio::spawn(async move {

@@ -1,6 +1,7 @@
 //! A process that is given a text on its standard input and answers on two outputs.
 
 use super::{Group, How, Output, Plan, command};
+use crate::handles;
 use std::io;
 use std::pin::pin;
 use std::process::Stdio;
@@ -35,6 +36,7 @@ pub async fn talk(plan: &Plan, input: &[u8], limits: Limits) -> io::Result<Talke
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn()?;
+    handles::give_back(child.id());
     let group = Group::of(&child);
     let deadline = Instant::now() + limits.time;
     let mut stdout = Output::keeping(limits.stdout);
