@@ -24,8 +24,11 @@ fn build(folder: &Path) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = command(cargo);
     build
-        .args(["build", "--release", "--quiet", "--package", "gaffer"])
+        .args(["build", "--quiet", "--package", "gaffer"])
         .current_dir(folder);
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
     // `cargo run` describes this crate in these. Build scripts that watch them (that of ring, for
     // one) would be run anew, and half of the build behind them.
     for (name, _) in std::env::vars_os() {

@@ -1,6 +1,7 @@
-//! What else the machine did while a bench ran. Where little was idle, or a virtual machine's host
+//! Which machine it is, and what else it did while a bench ran. Where little was idle, or a virtual machine's host
 //! took much away, times say little.
 
+use serde_json::{Value, json};
 use std::fmt;
 
 /// Ticks of all processors since the machine's start.
@@ -18,6 +19,48 @@ pub(crate) struct Meanwhile {
     stolen: f64,
 }
 
+/// What figures depend on.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) memory: String,
+    pub(crate) kernel: String,
+}
+
+impl Machine {
+    /// This one. What the system does not tell is empty.
+    pub(crate) fn this() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let kilobytes = after(&read("/proc/meminfo"), "MemTotal")
+            .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok());
+        Self {
+            cpu: after(&read("/proc/cpuinfo"), "model name").unwrap_or_default(),
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            memory: kilobytes.map_or_else(String::new, |kib| {
+                format!("{:.1} GiB", kib / f64::from(1 << 20))
+            }),
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let Self {
+            cpu,
+            cores,
+            memory,
+            kernel,
+        } = self;
+        json!({"cpu": cpu, "cores": cores, "memory": memory, "kernel": kernel})
+    }
+}
+
+/// What stands behind a name and a colon.
+fn after(text: &str, name: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
 /// `None` where the system does not tell.
 pub(crate) fn ticks() -> Option<Ticks> {
     parse(&std::fs::read_to_string("/proc/stat").ok()?)
@@ -33,6 +76,12 @@ fn between(before: Ticks, now: Ticks) -> Meanwhile {
     Meanwhile {
         idle: share(now.idle.saturating_sub(before.idle)),
         stolen: share(now.stolen.saturating_sub(before.stolen)),
+    }
+}
+
+impl Meanwhile {
+    pub(crate) fn json(self) -> Value {
+        json!({"idle_percent": self.idle.round(), "stolen_percent": self.stolen.round()})
     }
 }
 
@@ -61,6 +110,17 @@ fn parse(stat: &str) -> Option<Ticks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_machine_is_known_by_what_the_system_tells() {
+        let text = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n";
+        assert_eq!(
+            after(text, "model name").as_deref(),
+            Some("Some CPU @ 2 GHz")
+        );
+        let this = Machine::this();
+        assert!(this.cores > 0 && this.memory.ends_with("GiB"), "{this:?}");
+    }
 
     #[test]
     fn shares_are_those_of_all_ticks() {

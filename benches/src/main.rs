@@ -3,6 +3,7 @@
 mod agent;
 mod allocations;
 mod append;
+mod beside;
 mod cache;
 mod caller;
 mod callgrind;
@@ -15,14 +16,18 @@ mod finished;
 mod flat;
 mod fold;
 mod gaffer;
+mod growth;
+mod idle;
 mod machine;
 mod options;
 mod paired;
 mod past;
+mod peers;
 mod picture;
 mod process;
 mod read;
 mod report;
+mod results;
 mod resume;
 mod sandbox;
 mod say;
@@ -35,7 +40,10 @@ mod tree;
 mod turns;
 mod wake;
 
+use anyhow::Context;
 use report::Report;
+use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -47,7 +55,7 @@ struct Bench {
     run: fn() -> anyhow::Result<Report>,
 }
 
-const BENCHES: [Bench; 16] = [
+const BENCHES: [Bench; 19] = [
     Bench {
         name: "start",
         about: "from exec of the binary to its first request, and its memory",
@@ -62,6 +70,16 @@ const BENCHES: [Bench; 16] = [
         name: "flat",
         about: "whether the last hundred of 500 turns costs what the first cost",
         run: flat::run,
+    },
+    Bench {
+        name: "beside",
+        about: "whether a turn costs the same beside many other workers",
+        run: beside::run,
+    },
+    Bench {
+        name: "idle",
+        about: "what a session costs that waits for its model, alone and with 100 workers",
+        run: idle::run,
     },
     Bench {
         name: "stream",
@@ -90,7 +108,7 @@ const BENCHES: [Bench; 16] = [
     },
     Bench {
         name: "crew",
-        about: "10, 100 and 1000 workers at once, with a model that takes 100 ms",
+        about: "10 to 10,000 workers at once, with a model that takes 100 ms",
         run: crew::run,
     },
     Bench {
@@ -128,12 +146,19 @@ const BENCHES: [Bench; 16] = [
         about: "32 workers at a time with large outputs, 200 ended: memory over the run",
         run: soak::run,
     },
+    Bench {
+        name: "peers",
+        about: "other agent programs that are installed, in the same small session",
+        run: peers::run,
+    },
 ];
 
 const HELP: &str = "\
 Usage: cargo xtask bench [NAME…]
 
-Without names all of them run. --list shows the names.
+Without names all of them run. --list shows the names. What was measured is written to
+benches/results.json, to the table in benches/README.md and to benches/pictures.
+--try measures little, in a build of any kind, and writes to target/bench/try instead.
 soak takes --finished N (200) and --picture FILE (target/bench/soak.svg).
 Exit codes: 0 all goals hold, 1 one is missed or a bench could not run, 2 the arguments make no
 sense. Goals on time are shown but do not decide: another program on the machine can break them.
@@ -207,10 +232,17 @@ fn chosen(words: &[&str]) -> Result<Chosen, String> {
 
 fn run_all(benches: &[&Bench]) -> ExitCode {
     // Figures of a build without optimisation would be believed by somebody.
-    if cfg!(debug_assertions) {
+    if cfg!(debug_assertions) && !options::is_try() {
         say::note("bench: build it with --release, as `cargo xtask bench` does");
         return ExitCode::from(2);
     }
+    // The servers of large crews have as many connections.
+    gaffer_workspace::handles::raise();
+    let date = today();
+    let mut results = match results(&date) {
+        Ok(results) => results,
+        Err(error) => return ended(Err(error)),
+    };
     let mut holds = true;
     for bench in benches {
         say::out(&format!("{}: {}", bench.name, bench.about));
@@ -218,10 +250,18 @@ fn run_all(benches: &[&Bench]) -> ExitCode {
         match (bench.run)() {
             Ok(report) => {
                 report.print();
-                if let Some(meanwhile) = before.and_then(machine::since) {
+                let meanwhile = before.and_then(machine::since);
+                if let Some(meanwhile) = meanwhile {
                     say::out(&format!("  {meanwhile}"));
                 }
+                let shares = meanwhile.map_or(serde_json::Value::Null, machine::Meanwhile::json);
+                let version = env!("CARGO_PKG_VERSION");
+                let about = json!({"date": date, "version": version, "meanwhile": shares});
                 holds &= report.holds();
+                if let Err(error) = results.add(bench.name, &report, about) {
+                    say::note(&format!("bench: results are not kept: {error:#}"));
+                    holds = false;
+                }
             }
             Err(error) => {
                 say::out(&format!("  not run: {error:#}"));
@@ -230,7 +270,35 @@ fn run_all(benches: &[&Bench]) -> ExitCode {
         }
         say::out("");
     }
+    let order: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+    if let Err(error) = results.write(&order) {
+        say::note(&format!("bench: results are not written: {error:#}"));
+        holds = false;
+    }
     ExitCode::from(u8::from(!holds))
+}
+
+/// In the tree, unless it is a try or nobody knows where the tree is.
+fn results(date: &str) -> anyhow::Result<results::Results> {
+    let published = std::env::var_os("CARGO_MANIFEST_DIR").filter(|_| !options::is_try());
+    let folder = match published {
+        Some(folder) => folder.into(),
+        None => target()?.join("bench/try"),
+    };
+    results::Results::open(&folder, &machine::Machine::this(), date)
+}
+
+/// Where cargo builds.
+fn target() -> anyhow::Result<PathBuf> {
+    let program = PathBuf::from(process::own(&[])?.get_program());
+    let target = program.ancestors().nth(2).context("no target folder")?;
+    Ok(target.to_owned())
+}
+
+fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis() as u64);
+    gaffer_protocol::Timestamp(millis).day()
 }
 
 fn ended(result: anyhow::Result<()>) -> ExitCode {
@@ -255,8 +323,9 @@ mod tests {
             Err(_) => vec!["refused"],
         };
         let all = [
-            "start", "turns", "flat", "stream", "search", "edit", "read", "sandbox", "crew",
-            "finished", "wake", "cache", "resume", "append", "fold", "soak",
+            "start", "turns", "flat", "beside", "idle", "stream", "search", "edit", "read",
+            "sandbox", "crew", "finished", "wake", "cache", "resume", "append", "fold", "soak",
+            "peers",
         ];
         assert_eq!(names(&[]), all);
         assert_eq!(names(&["flat", "start"]), ["flat", "start"]);

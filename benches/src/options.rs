@@ -2,6 +2,13 @@
 
 const NAMES: [&str; 2] = ["--finished", "--picture"];
 
+/// A run to see whether everything works: small, of any build, and nothing of it is published.
+const TRY: &str = "--try";
+
+pub(crate) fn is_try() -> bool {
+    std::env::args_os().any(|word| word == TRY)
+}
+
 /// The word behind an option, if it is there.
 pub(crate) fn value(name: &str) -> Option<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -19,6 +26,7 @@ pub(crate) fn without<'a>(words: &[&'a str]) -> Vec<&'a str> {
     while let Some(word) = words.next() {
         match NAMES.contains(word) {
             true => drop(words.next()),
+            false if *word == TRY => {}
             false => left.push(*word),
         }
     }
@@ -31,7 +39,7 @@ mod tests {
 
     #[test]
     fn options_are_no_names() {
-        let words = ["soak", "--finished", "1000", "fold", "--picture"];
+        let words = ["soak", "--finished", "1000", "--try", "fold", "--picture"];
         assert_eq!(without(&words), ["soak", "fold"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::crowd::{Crowd, Plan};
 use crate::picture::{Curve, svg};
-use crate::process::{own, start, status};
+use crate::process::{start, status};
 use crate::report::{Report, mib, ratio};
 use crate::{events, gaffer, options, past, say};
 use anyhow::{Context, ensure};
@@ -189,11 +189,7 @@ fn picture(samples: &[Sample], finished: u64) -> anyhow::Result<PathBuf> {
     let title = format!("{LIVE} workers at a time, outputs and results of 100 KB");
     let path = match options::value("--picture") {
         Some(path) => PathBuf::from(path),
-        None => {
-            let program = PathBuf::from(own(&[])?.get_program());
-            let target = program.ancestors().nth(2).context("no target folder")?;
-            target.join("bench/soak.svg")
-        }
+        None => crate::target()?.join("bench/soak.svg"),
     };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

@@ -29,7 +29,7 @@ pub fn raise() {
     }
     let raised = Rlimit {
         current: given.maximum,
-        ..given.clone()
+        ..given
     };
     // Where it is refused, the lower limit is what counts from here on.
     if setrlimit(Resource::Nofile, raised).is_ok() {
@@ -49,7 +49,7 @@ pub(crate) fn take_back(word: Option<&OsStr>) {
     if current.is_some() {
         let maximum = getrlimit(Resource::Nofile).maximum;
         // A command with the higher limit is better than none.
-        drop(setrlimit(Resource::Nofile, Rlimit { current, maximum }));
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn give_back(process: Option<u32>) {
     let process = process.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     if let (Some(process), Some(given)) = (process, GIVEN.get()) {
         // One that has ended already needs no limit.
-        drop(prlimit(Some(process), Resource::Nofile, given.clone()));
+        let _ = prlimit(Some(process), Resource::Nofile, *given);
     }
 }
 
