@@ -2,6 +2,7 @@
 //! what a worker's fixed prefix is made of.
 
 use crate::crowd::{Crowd, Kept, Plan};
+use crate::growth::{Growth, Series};
 use crate::report::{Report, count};
 use crate::{content, events, gaffer, process};
 use anyhow::{Context, ensure};
@@ -10,9 +11,8 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 pub(crate) const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
-const WORKERS: u64 = 10;
 const PLAN: Plan = Plan {
-    workers: WORKERS,
+    workers: 10,
     rounds: 1,
     reads: 5,
     coordinator_delay: 100,
@@ -60,8 +60,8 @@ impl Input {
 }
 
 pub(crate) fn run() -> anyhow::Result<Report> {
-    let kept = requests(&events::file())?;
-    let small = requests("one line\n")?;
+    let kept = requests(PLAN, &events::file())?;
+    let small = requests(PLAN, "one line\n")?;
     let mut report = Report::default();
     let sent = add_costs(&mut report, "bytes sent", &kept, &small);
     let [seen, small] = [contents(&kept)?, contents(&small)?];
@@ -84,10 +84,43 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         report.row([name, &count(*bytes as u64)]);
     }
     report.row(["all", &count(size as u64)]);
+    add_growths(&mut report)?;
     report.goal("input cost at most 30 000", sent.cost() <= MOST_COST);
     report.goal("hit ratio at least 0.95", sent.hit_ratio() >= LEAST_RATIO);
     report.goal("prefix at most 12 KB", size <= MOST_PREFIX);
     Ok(report)
+}
+
+/// What a session costs with more workers, and with longer ones.
+fn add_growths(report: &mut Report) -> anyhow::Result<()> {
+    let cost_of = |workers: u64, reads: u64| -> anyhow::Result<f64> {
+        let plan = Plan {
+            workers,
+            reads,
+            ..PLAN
+        };
+        let kept = requests(plan, &events::file())?;
+        Ok(cost(&kept, Readable::OnArrival).cost())
+    };
+    let mut by_workers = Vec::new();
+    for workers in [1, 3, 10, 30, 100] {
+        by_workers.push((workers as f64, cost_of(workers, PLAN.reads)?));
+    }
+    let mut by_turns = Vec::new();
+    for reads in [5, 15, 45, 135] {
+        by_turns.push((reads as f64, cost_of(1, reads)?));
+    }
+    report.growth(Growth::new(
+        "workers",
+        ["Input cost by workers, six turns each", "workers", "tokens"],
+        vec![Series::new("all requests", by_workers)],
+    ));
+    report.growth(Growth::new(
+        "turns",
+        ["Input cost of one worker by its turns", "turns", "tokens"],
+        vec![Series::new("all requests", by_turns)],
+    ));
+    Ok(())
 }
 
 /// Adds what all requests cost, and answers what they cost where an entry can be read at once.
@@ -136,16 +169,16 @@ fn contents(requests: &[Kept]) -> anyhow::Result<Vec<Kept>> {
 }
 
 /// What a crew of the real binary sends. The server runs on a thread here and keeps it all.
-fn requests(file: &str) -> anyhow::Result<Vec<Kept>> {
+fn requests(plan: Plan, file: &str) -> anyhow::Result<Vec<Kept>> {
     let binary = gaffer::binary()?;
-    let (crowd, address) = Crowd::listen(PLAN, true)?;
+    let (crowd, address) = Crowd::listen(plan, true)?;
     let home = tempfile::tempdir()?;
     std::fs::write(home.path().join(events::FILE), file)?;
-    let mut gaffer = gaffer::crew(&binary, home.path(), address, WORKERS);
+    let mut gaffer = gaffer::crew(&binary, home.path(), address, plan.workers);
     let used = process::start(&mut gaffer)?.wait()?;
     ensure!(used.status.success(), "gaffer ended with {}", used.status);
     let seen = crowd.seen();
-    let asked = WORKERS * (PLAN.reads + 1);
+    let asked = plan.workers * (plan.reads + 1);
     ensure!(seen.workers == asked, "the server saw {seen:?}");
     Ok(crowd.take_kept())
 }

@@ -2,10 +2,13 @@
 
 use crate::agent::{self, Way};
 use crate::callgrind::instructions;
+use crate::growth::{Growth, Series};
 use crate::report::{Report, count, ratio};
 
 /// Turns at which the account is taken: the first hundred is held against the fifth.
 const MARKS: [usize; 4] = [0, 100, 400, 500];
+/// Turns before the one that is looked at.
+const LENGTHS: [usize; 5] = [20, 50, 100, 200, 500];
 const MOST_RATIO: f64 = 1.10;
 
 /// What the first hundred of turns and the last one cost.
@@ -55,7 +58,30 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         "allocations a turn grow by 10 % at most",
         rope_calls.ratio() <= MOST_RATIO,
     );
+    report.growth(Growth::new(
+        "bytes",
+        [
+            "Bytes allocated for a turn, by the length of the conversation",
+            "turns before it",
+            "bytes",
+        ],
+        vec![
+            Series::new("gaffer", bytes_by_length(Way::Rope)?),
+            Series::new("serialised anew", bytes_by_length(Way::Naive)?),
+        ],
+    ));
     Ok(report)
+}
+
+/// What turns ask of the allocator, each the mean of ten.
+fn bytes_by_length(way: Way) -> anyhow::Result<Vec<(f64, f64)>> {
+    let asked = agent::run(way, MARKS[3])?.asked;
+    let bytes = |turn: usize| asked.get(turn).map_or(0, |asked| asked.bytes);
+    let point = |length: usize| {
+        let ten = bytes(length).saturating_sub(bytes(length - 10));
+        (length as f64, ten as f64 / 10.0)
+    };
+    Ok(LENGTHS.map(point).into())
 }
 
 fn instructions_at_marks(way: Way) -> anyhow::Result<Hundreds> {

@@ -1,6 +1,7 @@
 //! `fold`: how fast a transcript is read back, and whether a long one costs more by the megabyte.
 
 use crate::callgrind::instructions;
+use crate::growth::{Growth, Series};
 use crate::past::{self, Pen};
 use crate::process::own;
 use crate::report::{Report, count, least_and_middle};
@@ -77,6 +78,15 @@ pub(crate) fn run() -> anyhow::Result<Report> {
             near(one, ten),
         );
     }
+    let points = rows.iter().map(|row| {
+        let whole = row.ms_a_megabyte() * row.megabytes();
+        (row.megabytes(), whole)
+    });
+    report.growth(Growth::new(
+        "time",
+        ["Time to read a transcript", "MB", "ms on a processor"],
+        vec![Series::new("gaffer", points)],
+    ));
     let time = Row::ms_a_megabyte;
     report.time_goal(
         "processor time a MB: 10 and 100 MB within 20 % of 1 MB",

@@ -49,6 +49,19 @@ pub(crate) struct Fit {
     pub(crate) exponent: f64,
 }
 
+impl Growth {
+    /// What grows, with what, and in which unit.
+    pub(crate) fn new(name: &str, [title, across, up]: [&str; 3], series: Vec<Series>) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            across: across.to_owned(),
+            up: up.to_owned(),
+            series,
+        }
+    }
+}
+
 impl Series {
     pub(crate) fn new(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let is_there = |(x, y): &(f64, f64)| *x > 0.0 && *y > 0.0;

@@ -25,6 +25,7 @@ mod past;
 mod peers;
 mod picture;
 mod process;
+mod reach;
 mod read;
 mod report;
 mod results;
@@ -159,6 +160,7 @@ Usage: cargo xtask bench [NAME…]
 Without names all of them run. --list shows the names. What was measured is written to
 benches/results.json, to the table in benches/README.md and to benches/pictures.
 --try measures little, in a build of any kind, and writes to target/bench/try instead.
+crew takes --workers N for one size alone;
 soak takes --finished N (200) and --picture FILE (target/bench/soak.svg).
 Exit codes: 0 all goals hold, 1 one is missed or a bench could not run, 2 the arguments make no
 sense. Goals on time are shown but do not decide: another program on the machine can break them.

@@ -1,6 +1,7 @@
 //! `resume`: from exec of the real binary to the first request of a session that goes on after a
 //! kill: a thousand agents, half a gigabyte of transcripts.
 
+use crate::growth::{Growth, Series};
 use crate::past::{Past, SESSION};
 use crate::report::{Report, least_and_middle, mib, ms};
 use crate::server::{Play, Server};
@@ -81,6 +82,19 @@ pub(crate) fn run() -> anyhow::Result<Report> {
     let (left, read) = (each(few.peak, many.peak), each(few.read, many.read));
     report.row(["an ended agent leaves in memory", &format!("{left} bytes")]);
     report.row(["an ended agent has read", &format!("{read} bytes")]);
+    let points = |get: &dyn Fn(&Row) -> f64| {
+        let rows = [(LIVE, &live), (FEW, &few), (MANY, &many)];
+        rows.map(|(agents, row)| (f64::from(agents), get(row)))
+    };
+    let millis = |span: Duration| span.as_secs_f64() * 1e3;
+    report.growth(Growth::new(
+        "time",
+        ["Resume of a session", "agents, of which 16 go on", "ms"],
+        vec![
+            Series::new("exec to first request", points(&|row| millis(row.wall))),
+            Series::new("CPU of the whole run", points(&|row| millis(row.cpu))),
+        ],
+    ));
     report.time_goal("1000 agents and 500 MB within 1 s", many.wall < MOST_WALL);
     report.goal("under 20 KB of memory an ended agent", left < MOST_LEFT);
     report.goal("under 40 KB read an ended agent", read < MOST_READ);

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) const FILES: usize = 100_000;
-const PACKAGES: usize = 50;
+/// Each has as many files.
+pub(crate) const PACKAGES: usize = 50;
 /// Stands in one file of so many.
 pub(crate) const RARE: &str = "quixotic_marker";
 const RARE_EACH: usize = 5000;
@@ -42,15 +43,15 @@ impl Numbers {
     }
 }
 
-/// Makes the tree in an empty folder.
-pub(crate) fn make(folder: &Path) -> anyhow::Result<()> {
+/// Makes the tree, or its first packages, in an empty folder.
+pub(crate) fn make(folder: &Path, packages: usize) -> anyhow::Result<()> {
     // Lists of git count in a repository alone; this much makes one.
     fs::create_dir(folder.join(".git"))?;
     fs::write(
         folder.join(".gitignore"),
         "target/\n*.log\n/out\n!keep.log\n",
     )?;
-    for package in 0..PACKAGES {
+    for package in 0..packages {
         let package = folder.join(format!("package_{package:02}"));
         fs::create_dir(&package)?;
         fs::write(package.join(".gitignore"), "/build/\n*.tmp\n*.swp\n")?;
@@ -60,7 +61,7 @@ pub(crate) fn make(folder: &Path) -> anyhow::Result<()> {
         let block = &block;
         let write = move |writer: usize| -> anyhow::Result<()> {
             // Whole packages, so that writers do not wait for each other's folders.
-            for package in (writer..PACKAGES).step_by(WRITERS) {
+            for package in (writer..packages).step_by(WRITERS) {
                 write_package(folder, package, block)?;
             }
             Ok(())
