@@ -60,13 +60,11 @@ pub(crate) fn run() -> anyhow::Result<Report> {
     add("CPU of a worker's turn", &|row| ms(row.cpu_a_turn()));
     add("peak resident memory (most)", &|row| mib(row.peak));
     let least = rows.first().map_or(0, |row| row.peak);
-    add(
-        "memory for each worker beyond the first ten",
-        &|row| match row.workers.checked_sub(10) {
-            None | Some(0) => String::new(),
-            Some(more) => kib(row.peak.saturating_sub(least) / more),
-        },
-    );
+    add("memory for each worker beyond the first ten", &|row| {
+        let more = row.workers.saturating_sub(10);
+        let each = row.peak.saturating_sub(least).checked_div(more);
+        each.map_or_else(String::new, kib)
+    });
     add("workers' requests in flight at once (least)", &|row| {
         row.in_flight.to_string()
     });

@@ -1,6 +1,7 @@
 //! What gaffer costs, measured: `cargo xtask bench [NAME…]`. Here the names, the work elsewhere.
 
 mod agent;
+mod alive;
 mod allocations;
 mod append;
 mod beside;
@@ -56,7 +57,7 @@ struct Bench {
     run: fn() -> anyhow::Result<Report>,
 }
 
-const BENCHES: [Bench; 19] = [
+const BENCHES: [Bench; 20] = [
     Bench {
         name: "start",
         about: "from exec of the binary to its first request, and its memory",
@@ -113,6 +114,11 @@ const BENCHES: [Bench; 19] = [
         run: crew::run,
     },
     Bench {
+        name: "alive",
+        about: "100 to 10,000 workers alive at once, with a model that takes 2 s: memory and files",
+        run: alive::run,
+    },
+    Bench {
         name: "finished",
         about: "what a finished worker leaves in memory",
         run: finished::run,
@@ -160,7 +166,7 @@ Usage: cargo xtask bench [NAME…]
 Without names all of them run. --list shows the names. What was measured is written to
 benches/results.json, to the table in benches/README.md and to benches/pictures.
 --try measures little, in a build of any kind, and writes to target/bench/try instead.
-crew takes --workers N for one size alone;
+crew and alive take --workers N for one size alone, alive takes --delay MS (2000);
 soak takes --finished N (200) and --picture FILE (target/bench/soak.svg).
 Exit codes: 0 all goals hold, 1 one is missed or a bench could not run, 2 the arguments make no
 sense. Goals on time are shown but do not decide: another program on the machine can break them.
@@ -326,8 +332,8 @@ mod tests {
         };
         let all = [
             "start", "turns", "flat", "beside", "idle", "stream", "search", "edit", "read",
-            "sandbox", "crew", "finished", "wake", "cache", "resume", "append", "fold", "soak",
-            "peers",
+            "sandbox", "crew", "alive", "finished", "wake", "cache", "resume", "append", "fold",
+            "soak", "peers",
         ];
         assert_eq!(names(&[]), all);
         assert_eq!(names(&["flat", "start"]), ["flat", "start"]);

@@ -1,6 +1,6 @@
 //! What single benches can be told on the command line.
 
-const NAMES: [&str; 3] = ["--finished", "--picture", "--workers"];
+const NAMES: [&str; 4] = ["--delay", "--finished", "--picture", "--workers"];
 
 /// A run to see whether everything works: small, of any build, and nothing of it is published.
 const TRY: &str = "--try";
