@@ -43,6 +43,44 @@ async fn a_sub_agent_in_the_background_is_not_waited_for() {
     assert!(world.asked_by("main")[1].at < world.asked_by("main")[2].at);
 }
 
+/// Whoever waits for a worker is cut off at the very moment at which the worker ends.
+#[tokio::test(start_paused = true)]
+async fn an_end_is_told_though_who_waited_for_it_is_cut_off() {
+    // One place: who waits for its own worker has given it up and needs it again for the answer.
+    let mut world = World::new(Plan {
+        manner: Manner::Normal,
+        limits: CrewLimits {
+            depth: 2,
+            workers: 1,
+            ..CrewLimits::default()
+        },
+        ..Plan::script(
+            "agents: [{ name: main, steps: [{ calls: [{ tool: Agent, input: { description: Look, name: outer, prompt: go, run_in_background: true } }] }, { say: I wait. }, { when: { notifications: 3 }, meanwhile: I wait., say: Good. }] }, { name: outer, steps: [{ calls: [{ tool: Agent, input: { description: Look, name: inner, prompt: go } }] }] }, { name: inner, steps: [{ delay: 10s, say: It is there. }] }, { name: next, steps: [{ delay: 10s, say: Next. }] }]",
+        )
+    });
+    let crew = world.crew.clone();
+    let next = world.order("next", "worker", world.main);
+    let (end, ()) = tokio::join!(world.run("go"), async {
+        let pause = || tokio::time::sleep(std::time::Duration::from_millis(100));
+        while crew.find("inner").is_none() {
+            pause().await;
+        }
+        // It has the place from the end of the inner one on, so that the outer one waits for it.
+        assert_eq!(crew.start(next).await.unwrap().place, Some(1));
+        while crew.workers().iter().any(|it| it.name.as_str() == "inner") {
+            pause().await;
+        }
+        let (outer, _) = crew.find("outer").unwrap();
+        crew.stop(outer, End::StoppedByCoordinator).await;
+    });
+    assert_eq!(end, End::Done);
+    let told = world.log.notified();
+    let told: Vec<String> = told.into_iter().map(|(_, it)| it.summary).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    let heard = crate::crew_world::told(&world.fold(world.main).messages);
+    assert_eq!(heard.len(), 3, "{heard:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_sub_agent_is_an_error_with_its_last_words() {
     let mut world = normal(

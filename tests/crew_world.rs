@@ -37,7 +37,7 @@ pub(crate) struct Toil {
 }
 
 #[derive(Debug)]
-struct Work;
+pub(crate) struct Work;
 
 impl Run for Work {
     const NAME: &'static str = "Work";
@@ -97,11 +97,16 @@ const MOST_LOOKS: usize = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) crew: OnceLock<Crew>,
+    /// Who else sees each of them.
+    pub(crate) beside: OnceLock<Arc<dyn EventSink>>,
     events: Mutex<Vec<(Instant, AgentId, EventKind)>>,
 }
 
 impl EventSink for Log {
     fn emit(&self, agent: AgentId, kind: EventKind) {
+        if let Some(beside) = self.beside.get() {
+            beside.emit(agent, kind.clone());
+        }
         let entry = (Instant::now(), agent, kind);
         let seen = {
             let mut events = self.events.lock().unwrap();
@@ -128,6 +133,7 @@ fn check_states(crew: &Crew) {
             places.push(place);
         }
     }
+    places.sort_unstable();
     assert_eq!(places, (1..=places.len()).collect::<Vec<_>>());
     let most = crew.parts().limits.workers;
     let running = workers.iter().filter(|worker| worker.has_place).count();
@@ -197,8 +203,14 @@ fn surroundings(folder: &Path) -> Context {
     Context::in_folder(folder, folder, folder, Path::new("none"))
 }
 
+/// Makes who equips workers, for a folder that is new.
+pub(crate) type MakeOutfitter =
+    Box<dyn FnOnce(&Path, &SessionFolder, Arc<dyn Model>) -> Arc<dyn Outfitter>>;
+
 /// What a world is made of.
 pub(crate) struct Plan {
+    /// None where all that workers have is a tool that takes time.
+    pub(crate) outfitter: Option<MakeOutfitter>,
     pub(crate) model: Arc<dyn Model>,
     /// By the names that orders ask for.
     pub(crate) models: BTreeMap<String, Arc<dyn Model>>,
@@ -213,6 +225,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(model: Arc<dyn Model>) -> Self {
         Self {
+            outfitter: None,
             model,
             models: BTreeMap::new(),
             limits: CrewLimits::default(),
@@ -278,6 +291,15 @@ impl World {
         let (sender, inbox) = inbox();
         let prices = prices();
         let clock = Arc::new(FixedClock(Timestamp(0)));
+        let camp = |at: &Path, _: &SessionFolder, model: Arc<dyn Model>| -> Arc<dyn Outfitter> {
+            Arc::new(Camp {
+                types: AgentTypes::built_in(),
+                models: plan.models,
+                model,
+                folder: at.to_owned(),
+            })
+        };
+        let outfitter = plan.outfitter.unwrap_or_else(|| Box::new(camp));
         let crew = Crew::new(CrewParts {
             book: folder.book(),
             session: id,
@@ -286,12 +308,7 @@ impl World {
             version: "0".into(),
             main,
             main_inbox: sender.clone(),
-            outfitter: Arc::new(Camp {
-                types: AgentTypes::built_in(),
-                models: plan.models,
-                model: model.clone(),
-                folder: temp.path().to_owned(),
-            }),
+            outfitter: outfitter(temp.path(), &folder, model.clone()),
             events: log.clone(),
             clock: clock.clone(),
             entropy,

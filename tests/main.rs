@@ -24,6 +24,8 @@ mod crew;
 #[cfg(feature = "coordinator")]
 mod crew_depend;
 #[cfg(feature = "coordinator")]
+mod crew_files;
+#[cfg(feature = "coordinator")]
 mod crew_mail;
 #[cfg(feature = "coordinator")]
 mod crew_normal;
@@ -85,6 +87,8 @@ mod sessions;
 mod shape;
 #[cfg(feature = "coordinator")]
 mod show;
+#[cfg(feature = "coordinator")]
+mod sim;
 #[cfg(feature = "coordinator")]
 mod soak;
 mod wires;

@@ -3,6 +3,7 @@
 use crate::budget::Purses;
 use crate::course::Clockwork;
 use crate::depend::Looking;
+use crate::ends::Handed;
 use crate::guardrails::Guardrails;
 use crate::history::Traces;
 use crate::lease::CrewTies;
@@ -91,6 +92,8 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
     /// How much of the results has been told.
     pub(crate) told: Mutex<usize>,
+    /// Ends that were given to who waited for them, and are not recorded yet.
+    pub(crate) handed: Mutex<Vec<Handed>>,
     letters: AtomicU64,
     /// Changes whenever a task ends.
     pub(crate) ends: watch::Sender<u64>,
@@ -128,6 +131,7 @@ impl EventSink for Watched {
             let rules = is_worker.then(|| shared.parts.guardrails.rules()).flatten();
             let traces = rules.and_then(|rules| Traces::of(&kind, rules.files()));
             shared.roster().see(agent, &kind, traces);
+            shared.see_recorded(&kind);
             news = shared.charge(agent, &kind);
             if let EventKind::Answered { answer, .. } = &kind
                 && agent == shared.parts.main
@@ -189,6 +193,7 @@ impl Crew {
                 places: Arc::new(Semaphore::new(parts.limits.workers.max(1))),
                 tasks: TaskTracker::new(),
                 told: Mutex::default(),
+                handed: Mutex::default(),
                 letters: AtomicU64::default(),
                 ends: watch::Sender::new(0),
                 looking: Mutex::default(),

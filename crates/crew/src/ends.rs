@@ -8,7 +8,7 @@ use crate::roster::{Progress, Roster, State};
 use crate::worker;
 use gaffer_agent::Sender;
 use gaffer_protocol::event::AgentEnded;
-use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Origin, Status};
+use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Notification, Origin, Status};
 use gaffer_store::book::{Change, Letter, Step};
 use std::fs::File;
 use std::path::Path;
@@ -20,8 +20,43 @@ impl Shared {
     }
 }
 
+/// An end that was given to an agent which waited for it. Until that agent has recorded it, it may
+/// still be lost: whoever waits can be cut off at the very moment at which it has its answer.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    to: AgentId,
+    letter: MailId,
+    block: Block,
+    told: Arc<Notification>,
+}
+
+impl Shared {
+    fn handed(&self) -> MutexGuard<'_, Vec<Handed>> {
+        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of ends that an agent has recorded as results of its calls.
+    pub(crate) fn see_recorded(&self, kind: &EventKind) {
+        if let EventKind::ToolFinished { result, .. } = kind
+            && let Some(letter) = result.mail
+        {
+            self.handed().retain(|it| it.letter != letter);
+        }
+    }
+
+    /// The ends that were given to an agent and that it did not come to record.
+    fn take_unrecorded(&self, agent: AgentId) -> Vec<Handed> {
+        let mut handed = self.handed();
+        let (own, others) = handed.drain(..).partition(|it| it.to == agent);
+        *handed = others;
+        own
+    }
+}
+
 /// A run whose account is closed.
 struct Closed {
+    /// What it was given and did not record.
+    unrecorded: Vec<Handed>,
     report: Report,
     /// Which run of its task it was.
     run: u32,
@@ -97,10 +132,14 @@ impl Crew {
             self.emit(parts.main, EventKind::Notice(word));
         }
         self.emit(id, EventKind::AgentEnded(Box::new(event)));
+        for it in closed.unrecorded {
+            self.emit_told(it.told);
+        }
         report.letter = Some(letter);
-        let (is_notified, late) = self.tell(id, report, block);
+        let told = Arc::new(told);
+        let (is_notified, late) = self.tell(id, report, (letter, block, &told));
         match is_notified {
-            true => self.emit(id, EventKind::Notified(Arc::new(told))),
+            true => self.emit(id, EventKind::Notified(told)),
             // Whoever waited has it whole.
             false => {
                 let mut sum = self.0.told();
@@ -109,6 +148,23 @@ impl Crew {
         }
         if !late.is_empty() {
             self.go_on(id, late).await;
+        }
+    }
+
+    /// What the session's own agent waited for and did not come to record is news for it.
+    pub(crate) fn tell_unrecorded(&self) {
+        let main = self.0.parts.main;
+        for it in self.0.take_unrecorded(main) {
+            self.0.parts.main_inbox.send(it.block);
+            self.emit_told(it.told);
+        }
+    }
+
+    /// An end that was to be a result has become a notification.
+    fn emit_told(&self, told: Arc<Notification>) {
+        *self.0.told() += told.result.as_ref().map_or(0, String::len);
+        if let Some(task) = told.task {
+            self.emit(task, EventKind::Notified(told));
         }
     }
 
@@ -181,7 +237,13 @@ impl Crew {
             is_unverified: task.is_unverified(),
             structured: None,
         };
+        let unrecorded = self.0.take_unrecorded(id);
+        let news = news
+            .into_iter()
+            .chain(unrecorded.iter().map(|it| it.block.clone()));
+        let news: Vec<Block> = news.collect();
         let closed = Closed {
+            unrecorded,
             report,
             run: task.runs,
             event,
@@ -203,7 +265,12 @@ impl Crew {
     /// Tells whoever is to hear of a task's end, and marks it as ended, in one step: nobody can
     /// see the one without the other. Answers whether it was told by a notification, and with
     /// messages that came too late for this run.
-    fn tell(&self, id: AgentId, report: Report, block: Block) -> (bool, Vec<Block>) {
+    fn tell(
+        &self,
+        id: AgentId,
+        report: Report,
+        (letter, block, told): (MailId, Block, &Arc<Notification>),
+    ) -> (bool, Vec<Block>) {
         let parts = &self.0.parts;
         let mut roster = self.0.roster();
         let Some(task) = roster.get_mut(id) else {
@@ -216,16 +283,24 @@ impl Crew {
         }
         self.0.purses().end_run(id, self.0.age());
         self.0.ends.send_modify(|count| *count += 1);
-        let (waiter, late) = match before {
-            State::Live(live) => (live.waiter, live.late),
-            State::Ended(_) => (None, Vec::new()),
+        let (waiter, is_called, late) = match before {
+            State::Live(live) => (live.waiter, live.is_called, live.late),
+            State::Ended(_) => (None, false, Vec::new()),
         };
+        let parent = roster.get(id).map_or(parts.main, |task| task.parent);
         if let Some(waiter) = waiter
             && waiter.send(report).is_ok()
         {
+            if is_called {
+                self.0.handed().push(Handed {
+                    to: parent,
+                    letter,
+                    block,
+                    told: told.clone(),
+                });
+            }
             return (false, late);
         }
-        let parent = roster.get(id).map_or(parts.main, |task| task.parent);
         self.way_to(&roster, parent).send(block);
         (true, late)
     }

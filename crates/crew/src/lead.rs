@@ -18,6 +18,7 @@ impl Crew {
             let end = agent.work(&turn).await;
             // What it has written is free for workers until it works again.
             self.leases().release(self.0.parts.main);
+            self.tell_unrecorded();
             if end == End::Budget && self.0.purses().waits_to_wrap_up() {
                 // It hears its workers' last words before it says its own.
                 self.wind_up(stop).await;

@@ -146,8 +146,8 @@ impl Crew {
             if shown != blocked.names {
                 drop(waits.take());
                 waits = Some(leases.waiting(id, &blocked.names));
-                self.set_progress(id, Progress::Held);
                 let waiting = Waiting::Lease(blocked.names.clone());
+                self.step_aside(id, &waiting);
                 self.emit(id, EventKind::Waiting(waiting));
                 shown = blocked.names;
             }
@@ -166,7 +166,13 @@ impl Crew {
         id: AgentId,
         stop: &CancellationToken,
     ) -> Result<OwnedSemaphorePermit, End> {
-        self.set_progress(id, Progress::Queued);
+        {
+            let mut roster = self.0.roster();
+            if let Some(live) = roster.get_mut(id).and_then(Task::live_mut) {
+                live.progress = Progress::Queued;
+                roster.line_up(id);
+            }
+        }
         self.show_queue();
         tokio::select! {
             biased;
@@ -175,10 +181,16 @@ impl Crew {
         }
     }
 
-    fn set_progress(&self, id: AgentId, progress: Progress) {
-        let mut roster = self.0.roster();
-        if let Some(live) = roster.get_mut(id).and_then(Task::live_mut) {
-            live.progress = progress;
+    /// Lets others go first: it waits for files, and not for a place.
+    fn step_aside(&self, id: AgentId, waiting: &Waiting) {
+        {
+            let mut roster = self.0.roster();
+            roster.leave_queue(id);
+            if let Some(live) = roster.get_mut(id).and_then(Task::live_mut) {
+                live.progress = Progress::Barred;
+                live.waiting = waiting.clone();
+            }
         }
+        self.show_queue();
     }
 }

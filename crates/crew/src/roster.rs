@@ -87,6 +87,8 @@ pub(crate) struct Live {
     pub(crate) place: Option<OwnedSemaphorePermit>,
     /// Who waits for its end instead of a notification.
     pub(crate) waiter: Option<oneshot::Sender<Report>>,
+    /// Whether they are a call, whose agent records what it hears.
+    pub(crate) is_called: bool,
     /// Messages that came when it was about to end: for the next run.
     pub(crate) late: Vec<Block>,
     /// Changes when it is gone, and all that it started.
@@ -119,6 +121,8 @@ impl Live {
 pub(crate) enum Progress {
     /// Others must complete first.
     Held,
+    /// Others have files of its order. It stands in no queue meanwhile.
+    Barred,
     Queued,
     Running,
     /// It has had its last turn.

@@ -208,6 +208,7 @@ impl Crew {
         let cost_advice = admitted.map_err(Refused::Budget)?;
         let (sender, inbox) = inbox();
         let (mut live, gone) = live(sender, waiter);
+        live.is_called = order.call.is_some();
         let waits_for = match roster.standing(&depends_on) {
             Standing::Met => Vec::new(),
             Standing::Waits(names) => names,
@@ -424,6 +425,7 @@ fn live(inbox: Sender, waiter: Option<oneshot::Sender<Report>>) -> (Live, watch:
         progress: Progress::Queued,
         place: None,
         waiter,
+        is_called: false,
         late: Vec::new(),
         gone: is_gone,
         since: now,

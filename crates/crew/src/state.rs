@@ -5,7 +5,7 @@ use crate::roster::Progress;
 use gaffer_agent::{Compaction, Memo};
 use gaffer_protocol::tags::escape;
 use gaffer_protocol::{AgentId, AgentName, Block, Origin, Phase, Waiting};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -34,18 +34,15 @@ pub struct WorkerState {
 impl Crew {
     pub fn workers(&self) -> Vec<WorkerState> {
         let roster = self.0.roster();
-        let mut queued = 0;
+        let places: HashMap<AgentId, usize> = roster.queue().zip(1..).collect();
         let state = |(task, live): (&crate::roster::Task, &crate::roster::Live)| WorkerState {
             id: task.id,
             name: task.name.clone(),
             agent_type: task.kind.name.clone(),
             phase: task.phase(),
             description: task.description.clone(),
-            waiting: match live.progress {
-                Progress::Queued => {
-                    queued += 1;
-                    Waiting::Queue(queued)
-                }
+            waiting: match (live.progress, places.get(&task.id)) {
+                (Progress::Queued, Some(place)) => Waiting::Queue(*place),
                 _ => live.waiting.clone(),
             },
             is_leaving: live.progress == Progress::Leaving,

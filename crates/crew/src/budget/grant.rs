@@ -181,7 +181,12 @@ impl Crew {
         loop {
             let waiting: Vec<AgentId> = {
                 let roster = self.0.roster();
-                let idle = |progress| matches!(progress, Progress::Held | Progress::Queued);
+                let idle = |progress| {
+                    matches!(
+                        progress,
+                        Progress::Held | Progress::Barred | Progress::Queued
+                    )
+                };
                 let waiting = roster.live().filter(|(_, live)| idle(live.progress));
                 waiting.map(|(task, _)| task.id).collect()
             };
