@@ -22,7 +22,7 @@ use crate::sim::diary::Diary;
 use crate::sim::mind::{Mind, Ways, moment, roll};
 use crate::sim::site::Site;
 use gaffer_crew::tools::Manner;
-use gaffer_crew::{CrewLimits, MailSender};
+use gaffer_crew::{CrewLimits, Guardrails, MailSender};
 use gaffer_protocol::{AgentId, Budget, End};
 use gaffer_testkit::world::Seeded;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 /// No run takes longer than this, in simulated time.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 40;
 
 /// What a seed decides before anything happens.
 fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
@@ -43,7 +43,7 @@ fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
         worktrees,
         proofs: roll(dice, 4) == 0,
         task_budgets: roll(dice, 2) == 0,
-        orders: 3 + roll(dice, 12),
+        orders: 4 + roll(dice, 16),
     };
     let budget = match roll(dice, 4) {
         0 => Budget {
@@ -63,12 +63,17 @@ fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
         budget,
         ..CrewLimits::default()
     };
+    // Where leases are only spoken of, writers meet, and comparing before the swap is all that
+    // keeps their work.
+    let mut guardrails = Guardrails::default();
+    guardrails.leases.is_enforced = roll(dice, 5) > 0;
     let mind = Arc::new(Mind::new(seed, Arc::default(), ways));
     let plan = Plan {
         outfitter: Some(Box::new(move |root, session, model| {
             Arc::new(Site::new(root, session.clone(), model, worktrees))
         })),
         limits,
+        guardrails,
         manner: match waits {
             true => Manner::Normal,
             false => Manner::Coordinator,
@@ -81,7 +86,7 @@ fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
 
 /// The user: stops, messages and interrupts at any instant.
 async fn meddle(crew: &gaffer_crew::Crew, dice: &Seeded, diary: &Diary) {
-    for n in 0..roll(dice, 25) {
+    for n in 0..roll(dice, 40) {
         tokio::time::sleep(moment(dice)).await;
         let workers: Vec<AgentId> = {
             let names = crew.names().into_iter();
