@@ -1,6 +1,9 @@
 //! A crew that is killed at every step it takes on disk, and taken up again: nothing is lost,
 //! doubled or given to the wrong agent, and the end is the one of a run that was not killed.
 
+mod estate;
+mod spend;
+
 use crate::harness::{Place, run};
 use gaffer_model::script::Speaker;
 use gaffer_protocol::message::ToolInput;
@@ -205,12 +208,9 @@ impl Stage {
     }
 
     /// The same below the shim.
-    fn counted(&self, mut command: Command, at: u64, is_torn: bool) -> Command {
-        command
-            .env("LD_PRELOAD", &self.shim)
-            .env("CRASH_UNDER", self.place.home())
-            .env("CRASH_AT", at.to_string())
-            .env("CRASH_COUNT", self.place.root.path().join("count"));
+    fn counted(&self, command: Command, at: u64, is_torn: bool) -> Command {
+        let count = self.place.root.path().join("count");
+        let mut command = below(command, &self.shim, &self.place.home(), &count, at);
         if is_torn {
             command.env("CRASH_TORN", "1");
         }
@@ -339,13 +339,9 @@ fn shim(folder: &Path) -> PathBuf {
     path
 }
 
-/// Kills a run at the steps that `pick` leaves, and takes it up again.
-fn kill_at_steps(is_torn: bool, pick: impl Fn(u64) -> bool + Sync) {
-    let temp = tempfile::tempdir().unwrap();
-    let shim = shim(temp.path());
-    let count = Stage::new(&shim).count();
+/// Does something for the steps that `pick` leaves, two at a time.
+fn at_steps(count: u64, pick: impl Fn(u64) -> bool + Sync, each: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(1);
-    let killed = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -354,17 +350,37 @@ fn kill_at_steps(is_torn: bool, pick: impl Fn(u64) -> bool + Sync) {
                     if at > count {
                         break;
                     }
-                    if !pick(at) {
-                        continue;
+                    if pick(at) {
+                        each(at);
                     }
-                    let stage = Stage::new(&shim);
-                    let ran = run(stage.counted(stage.first(), at, is_torn));
-                    killed.fetch_add(u64::from(ran.code.is_none()), Ordering::Relaxed);
-                    stage.finish();
-                    stage.check(&format!("killed at step {at} of {count}"));
                 }
             });
         }
+    });
+}
+
+/// A program below the shim, which counts what it does in a folder.
+fn below(mut command: Command, shim: &Path, under: &Path, count: &Path, at: u64) -> Command {
+    command
+        .env("LD_PRELOAD", shim)
+        .env("CRASH_UNDER", under)
+        .env("CRASH_AT", at.to_string())
+        .env("CRASH_COUNT", count);
+    command
+}
+
+/// Kills a run at the steps that `pick` leaves, and takes it up again.
+fn kill_at_steps(is_torn: bool, pick: impl Fn(u64) -> bool + Sync) {
+    let temp = tempfile::tempdir().unwrap();
+    let shim = shim(temp.path());
+    let count = Stage::new(&shim).count();
+    let killed = AtomicU64::new(0);
+    at_steps(count, pick, |at| {
+        let stage = Stage::new(&shim);
+        let ran = run(stage.counted(stage.first(), at, is_torn));
+        killed.fetch_add(u64::from(ran.code.is_none()), Ordering::Relaxed);
+        stage.finish();
+        stage.check(&format!("killed at step {at} of {count}"));
     });
     assert!(killed.load(Ordering::Relaxed) > 0);
 }

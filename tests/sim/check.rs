@@ -19,6 +19,8 @@ struct Past<'a> {
     calls: Vec<Call>,
     tasks: BTreeMap<AgentId, book::Task>,
     folds: BTreeMap<AgentId, Fold>,
+    /// What the one who leads did not come to read.
+    unread: Vec<Block>,
 }
 
 pub(crate) fn all(world: &mut World, diary: &Diary) {
@@ -41,9 +43,10 @@ pub(crate) fn all(world: &mut World, diary: &Diary) {
         entries,
         tasks,
         folds,
+        unread,
     };
     past.check_ends();
-    past.check_told(&unread);
+    past.check_told();
     past.check_dependents();
     past.check_budgets();
     past.check_rest();
@@ -102,7 +105,7 @@ impl Past<'_> {
     }
 
     /// Every end is told once, to the one above or to one further above.
-    fn check_told(&self, unread: &[Block]) {
+    fn check_told(&self) {
         let mut ends: BTreeMap<AgentId, usize> = BTreeMap::new();
         for (_, id, kind) in self.events() {
             if matches!(kind, EventKind::AgentEnded(_)) {
@@ -116,7 +119,7 @@ impl Past<'_> {
                 heard.entry(task).or_default().push(*reader);
             }
         }
-        for task in unread.iter().filter_map(news).filter_map(|it| it.task) {
+        for task in self.unread.iter().filter_map(news).filter_map(|it| it.task) {
             heard.entry(task).or_default().push(self.world.main);
         }
         for (task, readers) in &heard {

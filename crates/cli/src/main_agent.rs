@@ -40,6 +40,7 @@ pub(crate) struct Earlier {
     pub(crate) is_due: bool,
     /// What it has used, and how long it worked.
     pub(crate) spent: (Usage, Cost, Duration),
+    pub(crate) turns: u32,
     /// What is wrong with its transcript.
     pub(crate) damage: Option<String>,
 }
@@ -173,6 +174,7 @@ impl Earlier {
         Self {
             told: told.sum(),
             spent,
+            turns: u32::try_from(fold.turns.len()).unwrap_or(u32::MAX),
             is_due: last.is_some_and(|message| message.role == Role::User),
             heard: fold.heard,
             damage,

@@ -128,7 +128,7 @@ pub(crate) async fn take_up(
     }
     crew.remember_told(earlier.told);
     let (usage, cost, time) = earlier.spent;
-    crew.remember_spent(usage, cost, time);
+    crew.remember_spent((usage, cost), earlier.turns, time);
     crew.take_up(contents, &earlier.heard).await?;
     if let Some(before) = &opened.about.account {
         crew.remember_sum(before);

@@ -223,7 +223,8 @@ fn check_worktrees(past: &Past<'_>) {
         };
         let readers = past.folds.values().flat_map(|fold| &fold.messages);
         let user = readers.filter(|message| message.role == Role::User);
-        let told = user.flat_map(|message| message.blocks.iter().filter_map(news));
+        let read = user.flat_map(|message| &message.blocks);
+        let told = read.chain(&past.unread).filter_map(news);
         let mut own = told.filter(|it| it.task == Some(task.id)).peekable();
         // Whoever waited for it heard of it in another form.
         if own.peek().is_some() {

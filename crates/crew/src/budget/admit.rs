@@ -244,17 +244,18 @@ impl Purses {
         self.members.remove(&id);
     }
 
-    /// A task of an earlier process, with what it had used in so many runs.
+    /// A task of an earlier process, with what it had used in so many runs and turns.
     pub(crate) fn restore(
         &mut self,
         applicant: &Applicant<'_>,
-        (amount, time, runs): (Amount, Duration, u32),
+        (amount, time, (runs, turns)): (Amount, Duration, (u32, u32)),
     ) {
         let Applicant { id, name, kind, .. } = *applicant;
         let above = Some(applicant.parent);
         let member = Member::new(name.clone(), kind.to_owned(), above, applicant.budget);
         self.has_caps |= member.purse.is_some();
         self.members.insert(id, member);
+        self.expect_more(id, amount, turns);
         for owner in self.owners(id) {
             let main = self.main;
             let Some(purse) = self.purse_mut(owner) else {

@@ -101,10 +101,11 @@ impl Crew {
         Some(sum)
     }
 
-    /// What the session's own agent used before this process took the session up, and how long it
-    /// worked.
-    pub fn remember_spent(&self, usage: Usage, cost: Cost, time: Duration) {
-        self.0.purses().remember(Amount::of(usage, cost), time);
+    /// What the session's own agent used before this process took the session up, in how many
+    /// turns, and how long it worked.
+    pub fn remember_spent(&self, (usage, cost): (Usage, Cost), turns: u32, time: Duration) {
+        let amount = Amount::of(usage, cost);
+        self.0.purses().remember(amount, turns, time);
     }
 
     /// What the session came to when it last ended; it is called when all else is remembered.
@@ -125,7 +126,7 @@ impl Crew {
             prompt: "",
             budget: task.terms.budget,
         };
-        let before = (amount, spending.time, task.runs);
+        let before = (amount, spending.time, (task.runs, spending.turns));
         self.0.purses().restore(&applicant, before);
     }
 

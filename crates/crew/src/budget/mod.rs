@@ -76,6 +76,16 @@ impl Member {
         }
     }
 
+    /// What its next request will come to. One that has been there before has with its first
+    /// request a last turn before it, for which nothing was held back yet.
+    fn next(&self) -> Amount {
+        let one = self.last.unwrap_or_default();
+        match self.turns {
+            0 => one.plus(one),
+            _ => one,
+        }
+    }
+
     fn reserved(&self) -> Amount {
         let own = self.purse.as_ref().map_or(Amount::MOST, Purse::left);
         self.expected.minus(self.spent).min(own)
@@ -177,8 +187,8 @@ impl Purses {
         let mut news = News::new();
         let mut closed = None;
         for owner in self.owners(id) {
-            let next = self.members.get(&id).and_then(|member| member.last);
-            let more = self.held_back(owner, id).plus(next.unwrap_or_default());
+            let next = self.members.get(&id).map(Member::next).unwrap_or_default();
+            let more = self.held_back(owner, id).plus(next);
             let Some(purse) = self.purse_mut(owner) else {
                 continue;
             };
@@ -332,9 +342,22 @@ impl Purses {
         }
     }
 
-    /// So much was used before this process took the session up.
-    pub(crate) fn remember(&mut self, amount: Amount, time: Duration) {
+    /// An agent of an earlier process asks again for what it asked for before.
+    fn expect_more(&mut self, id: AgentId, amount: Amount, turns: u32) {
+        if turns == 0 {
+            return;
+        }
+        let mean = amount.part(turns.into());
+        self.forecast.learn_request(mean);
+        if let Some(member) = self.members.get_mut(&id) {
+            member.last = Some(mean);
+        }
+    }
+
+    /// So much was used in so many turns before this process took the session up.
+    pub(crate) fn remember(&mut self, amount: Amount, turns: u32, time: Duration) {
         let main = self.main;
+        self.expect_more(main, amount, turns);
         if let Some(purse) = self.purse_mut(main) {
             purse.spent = purse.spent.plus(amount);
             purse.ran = purse.ran.saturating_add(time);

@@ -286,12 +286,12 @@ fn orders_that_cost_much_together_are_worth_a_line() {
 
 #[test]
 fn what_was_used_before_counts() {
-    let mut purses = Purses::new(id(0), tokens(1_000));
+    let mut purses = Purses::new(id(0), tokens(1_100));
     let some = Amount {
         micro: 300,
         tokens: 300,
     };
-    purses.remember(some, Duration::from_secs(5));
+    purses.remember(some, 3, Duration::from_secs(5));
     let name = name(1);
     let applicant = Applicant {
         id: id(1),
@@ -301,7 +301,7 @@ fn what_was_used_before_counts() {
         prompt: "",
         budget: tokens(500),
     };
-    purses.restore(&applicant, (some, Duration::from_secs(3), 1));
+    purses.restore(&applicant, (some, Duration::from_secs(3), (1, 3)));
     assert_eq!((spent(&purses, 0), spent(&purses, 1)), (600, 300));
     let sum = purses.sum(Duration::ZERO).unwrap();
     assert_eq!((sum.spent.workers, sum.spent.seconds), (1, 5.0));
@@ -318,4 +318,18 @@ fn what_was_used_before_counts() {
         Say::Go,
         "the session goes on"
     );
+}
+
+#[test]
+fn one_that_was_there_before_asks_only_if_its_last_turn_fits_as_well() {
+    let before = |tokens: u64| Amount { micro: 0, tokens };
+    let mut purses = Purses::new(id(0), tokens(1_000));
+    purses.remember(before(800), 8, Duration::ZERO);
+    assert_eq!(purses.ask(id(0), Duration::ZERO).0, Say::Go);
+    charge(&mut purses, 0, 100);
+    let say = purses.ask(id(0), Duration::ZERO).0;
+    assert!(matches!(say, Say::WrapUp(_)), "{say:?}");
+    let mut purses = Purses::new(id(0), tokens(1_000));
+    purses.remember(before(900), 9, Duration::ZERO);
+    assert_eq!(purses.ask(id(0), Duration::ZERO).0, Say::Stop);
 }
