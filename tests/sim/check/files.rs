@@ -3,7 +3,7 @@
 
 use super::{Past, news};
 use crate::sim::diary::{Call, Entry};
-use crate::sim::site::git;
+use crate::sim::site::{FOLDERS, git};
 use gaffer_protocol::{AgentId, AgentName, EventKind, Role};
 use gaffer_tools::lease::{Member, Scope};
 use gaffer_workspace::worktree::Worktree;
@@ -48,8 +48,57 @@ pub(super) fn check(past: &Past<'_>) {
     for change in changes.iter().filter(|_| is_enforced) {
         check_bounds(past, change);
     }
+    if is_enforced {
+        check_scopes(past);
+    }
     check_worktrees(past);
     check_free(past);
+}
+
+/// Workers whose orders name the same file never run at the same time.
+fn check_scopes(past: &Past<'_>) {
+    let tasks = past.tasks.values();
+    let bound: Vec<_> = tasks
+        .filter(|task| !task.terms.isolated && !task.terms.files.is_empty())
+        .collect();
+    for (n, one) in bound.iter().enumerate() {
+        for other in &bound[n + 1..] {
+            let is_above =
+                past.above(one.id).contains(&other.id) || past.above(other.id).contains(&one.id);
+            let mut all =
+                (0..FOLDERS).flat_map(|n| [format!("d{n}/count.txt"), format!("d{n}/list.txt")]);
+            let meets =
+                |path: &String| covers(&one.terms.files, path) && covers(&other.terms.files, path);
+            if is_above || !all.any(|path| meets(&path)) {
+                continue;
+            }
+            for (from, to) in runs(past, one.id) {
+                let both = runs(past, other.id)
+                    .into_iter()
+                    .find(|it| it.0 < to && from < it.1);
+                assert_eq!(both, None, "{} and {} at once", one.id, other.id);
+            }
+        }
+    }
+}
+
+/// From its first request to the last thing that it did, for each run of an agent.
+fn runs(past: &Past<'_>, agent: AgentId) -> Vec<(usize, usize)> {
+    let mut runs = Vec::new();
+    let mut run: Option<(usize, usize)> = None;
+    for (at, entry) in past.entries.iter().enumerate() {
+        match entry {
+            Entry::Request(id) if *id == agent => run = Some((run.map_or(at, |it| it.0), at)),
+            Entry::Event(id, EventKind::AgentEnded(_)) if *id == agent => runs.extend(run.take()),
+            Entry::Event(id, EventKind::ToolFinished { .. } | EventKind::Answered { .. })
+                if *id == agent =>
+            {
+                run = run.map(|it| (it.0, at));
+            }
+            _ => {}
+        }
+    }
+    runs
 }
 
 fn project(past: &Past<'_>) -> PathBuf {
