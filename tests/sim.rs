@@ -38,11 +38,13 @@ const SEEDS: u64 = 40;
 fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
     let waits = roll(dice, 3) == 0;
     let worktrees = roll(dice, 4) == 0;
+    let depth = 1 + roll(dice, 3) as u32;
     let ways = Ways {
         waits,
         worktrees,
         proofs: roll(dice, 4) == 0,
         task_budgets: roll(dice, 2) == 0,
+        handed_on: if depth > 1 { 20 } else { 0 },
         orders: 4 + roll(dice, 16),
     };
     let budget = match roll(dice, 4) {
@@ -59,7 +61,7 @@ fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
     };
     let limits = CrewLimits {
         workers: 1 + roll(dice, 5) as usize,
-        depth: 1 + roll(dice, 2) as u32,
+        depth,
         budget,
         ..CrewLimits::default()
     };
@@ -88,21 +90,24 @@ fn plan(seed: u64, dice: &Seeded) -> (Plan, Arc<Mind>) {
 async fn meddle(crew: &gaffer_crew::Crew, dice: &Seeded, diary: &Diary) {
     for n in 0..roll(dice, 40) {
         tokio::time::sleep(moment(dice)).await;
-        let workers: Vec<AgentId> = {
-            let names = crew.names().into_iter();
-            let id = |name: String| crew.find(name.split(' ').next()?).map(|it| it.0);
-            names.filter_map(id).collect()
+        let workers: Vec<AgentId> = match roll(dice, 4) {
+            0 => {
+                let names = crew.names().into_iter();
+                let id = |name: String| crew.find(name.split(' ').next()?).map(|it| it.0);
+                names.filter_map(id).collect()
+            }
+            _ => crew.workers().into_iter().map(|it| it.id).collect(),
         };
         let any = match workers.len() as u64 {
             0 => None,
             count => Some(workers[roll(dice, count) as usize]),
         };
         match (roll(dice, 10), any) {
-            (0..2, Some(id)) => {
+            (0..3, Some(id)) => {
                 diary.let_go();
                 crew.abort(id).await;
             }
-            (2..6, Some(id)) => {
+            (3..6, Some(id)) => {
                 let text = format!("[message {n}]");
                 drop(crew.send(MailSender::Human, &id.to_string(), &text).await);
             }

@@ -43,6 +43,8 @@ pub(crate) struct Ways {
     pub(crate) worktrees: bool,
     pub(crate) proofs: bool,
     pub(crate) task_budgets: bool,
+    /// How many of a hundred answers of a worker begin with workers of its own.
+    pub(crate) handed_on: u64,
     pub(crate) orders: u64,
 }
 
@@ -169,11 +171,12 @@ impl Mind {
         blocks
     }
 
+    /// Where whoever orders could wait, it does not always.
     fn background(&self, order: Block) -> Block {
         let Block::ToolUse(mut call) = order else {
             return order;
         };
-        if self.ways.waits && self.is(60) {
+        if self.ways.waits && self.is(50) {
             let mut input: Value = serde_json::from_str(call.input.as_text()).unwrap();
             input["run_in_background"] = json!(true);
             call.input = ToolInput::from_text(&input.to_string());
@@ -194,6 +197,13 @@ impl Mind {
         {
             return Ok(vec![self.change(&call, &text)]);
         }
+        if self.is(self.ways.handed_on)
+            && let Some(order) = self.order()
+        {
+            let more = self.order().filter(|_| self.is(30));
+            let orders = [Some(order), more].into_iter().flatten();
+            return Ok(orders.map(|order| self.background(order)).collect());
+        }
         let folder = roll(&self.dice, FOLDERS);
         let what = ["count", "list"][roll(&self.dice, 2) as usize];
         Ok(match roll(&self.dice, 100) {
@@ -213,10 +223,11 @@ impl Mind {
                 vec![self.call("work", "Work", &json!({"ms": ms}))]
             }
             78..82 => vec![self.call("commit", "Commit", &json!({}))],
-            82..88 => match self.order() {
-                Some(order) => vec![self.background(order)],
-                None => vec![Block::text("Done.")],
-            },
+            82..86 => {
+                let to = self.any_name().unwrap_or_default();
+                let input = json!({"to": to, "message": "Go on with this."});
+                vec![self.call("send", "SendMessage", &input)]
+            }
             _ => vec![Block::text("Done.")],
         })
     }
