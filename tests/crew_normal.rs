@@ -4,8 +4,9 @@
 use crate::crew_world::{Plan, World};
 use gaffer_crew::CrewLimits;
 use gaffer_crew::tools::Manner;
-use gaffer_protocol::End;
+use gaffer_protocol::{AgentId, End, EventKind, EventSink};
 use serde_json::json;
+use std::sync::Arc;
 
 fn normal(script: &str) -> World {
     World::new(Plan {
@@ -79,6 +80,29 @@ async fn an_end_is_told_though_who_waited_for_it_is_cut_off() {
     assert_eq!(told.len(), 3, "{told:?}");
     let heard = crate::crew_world::told(&world.fold(world.main).messages);
     assert_eq!(heard.len(), 3, "{heard:?}");
+}
+
+/// Interrupts the session's own agent at the moment at which a worker has ended.
+#[derive(Debug)]
+struct Nervous(gaffer_crew::Crew);
+
+impl EventSink for Nervous {
+    fn emit(&self, _: AgentId, kind: EventKind) {
+        if matches!(kind, EventKind::AgentEnded(_)) {
+            self.0.interrupt();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_told_though_the_user_interrupts_as_it_comes() {
+    let mut world = normal(
+        "agents: [{ name: main, steps: [{ calls: [{ tool: Agent, as: a, input: { description: Look, name: w, prompt: go } }] }, { when: { notifications: 1 }, expect: [{ of: a, error: true }, { text: It is there. }], say: Good. }] }, { steps: [{ delay: 10s, say: It is there. }] }]",
+    );
+    let nervous = Arc::new(Nervous(world.crew.clone()));
+    world.log.beside.set(nervous).unwrap();
+    assert_eq!(world.run("go").await, End::Done);
+    assert_eq!(world.log.notified().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

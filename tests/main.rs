@@ -12,6 +12,8 @@ mod bash;
 mod budget;
 #[cfg(feature = "coordinator")]
 mod budget_crew;
+#[cfg(feature = "coordinator")]
+mod budget_tasks;
 mod cache;
 mod compact;
 #[cfg(feature = "coordinator")]
@@ -93,5 +95,7 @@ mod sim;
 mod soak;
 mod wires;
 mod worktree_kept;
+#[cfg(feature = "coordinator")]
+mod worktree_tools;
 #[cfg(feature = "coordinator")]
 mod worktrees;

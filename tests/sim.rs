@@ -125,6 +125,10 @@ async fn play(seed: u64) -> usize {
     world.log.beside.set(diary.clone()).unwrap();
     let stop = CancellationToken::new();
     let crew = world.crew.clone();
+    if mind.ways.waits {
+        let nervous = (crew.clone(), Seeded::new(seed ^ 0x7e7));
+        diary.nervous.set(nervous).unwrap();
+    }
     let is_over = AtomicBool::new(false);
     crew.tell_main("Begin.");
     let main = async {

@@ -1,10 +1,13 @@
 //! All that happened in a simulated run, in order, and what keeps simulated time from running on
 //! while a real process works.
 
+use crate::sim::mind::roll;
+use gaffer_crew::Crew;
 use gaffer_protocol::{AgentId, EventKind, EventSink, ToolResult, ToolUse, Waiting};
+use gaffer_testkit::world::Seeded;
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// So long simulated time waits for a process, in real time.
@@ -20,6 +23,8 @@ pub(crate) enum Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Diary {
     entries: Mutex<Vec<Entry>>,
+    /// Whose own agent is interrupted at the very moment at which a worker ends, now and then.
+    pub(crate) nervous: OnceLock<(Crew, Seeded)>,
     /// Who waits for a command that is to prove its work.
     proving: Mutex<HashMap<AgentId, Brake>>,
 }
@@ -77,6 +82,12 @@ impl EventSink for Diary {
                 self.let_go();
             }
             _ => drop(self.proving.lock().unwrap().remove(&agent)),
+        }
+        if matches!(kind, EventKind::AgentEnded(_))
+            && let Some((crew, dice)) = self.nervous.get()
+            && roll(dice, 5) == 0
+        {
+            crew.interrupt();
         }
         self.entries.lock().unwrap().push(Entry::Event(agent, kind));
     }

@@ -4,6 +4,7 @@ mod links;
 mod manifests;
 mod rust;
 mod table;
+mod tests_named;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +105,10 @@ fn findings(tree: &Tree) -> Vec<Finding> {
         findings.extend(text::check(path, text));
         match extension(path) {
             "rs" => findings.extend(rust::check(path, text)),
-            "md" => findings.extend(links::check(path, text, &tree.known)),
+            "md" => {
+                findings.extend(links::check(path, text, &tree.known));
+                findings.extend(tests_named::check(path, text, &tree.texts));
+            }
             _ => {}
         }
     }
