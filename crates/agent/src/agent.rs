@@ -7,6 +7,7 @@ use crate::compact::{Compaction, Gauge, Request, Spill};
 use crate::hooks::Leave;
 use crate::inbox::Inbox;
 use crate::recording::Recording;
+use crate::switch::gauge;
 use gaffer_model::{Checkpoint, Conversation, ErrorKind, Model, Prices};
 use gaffer_protocol::{
     AgentId, Answer, Block, Clock, Cost, End, EventKind, EventSink, MailId, Message, StopReason,
@@ -28,9 +29,6 @@ const OUT_OF_TIME: &str = "The time was up while this call was under way or befo
 
 /// So many answers in a row may be cut because the context was full.
 const MOST_OVERFULL: u32 = 2;
-
-/// Room for an answer that the context is to leave, at most: more is seldom asked for.
-const LONGEST_ANSWER: u32 = 32_000;
 
 /// What an agent is made of.
 #[derive(Debug)]
@@ -115,14 +113,8 @@ impl Agent {
             model_time: Duration::ZERO,
             stop: None,
         };
-        let price = parts.prices.of(parts.model.name());
-        let known = price.and_then(|price| price.context);
-        let most = parts.compaction.limits.window;
-        let window = known.into_iter().chain(most).min();
-        let longest = price.and_then(|price| price.max_output).unwrap_or(0);
-        let answer = u64::from(longest.min(LONGEST_ANSWER));
         Self {
-            gauge: Gauge::new(window, answer),
+            gauge: gauge(&parts),
             spill: Spill::new(&parts.context.spill, parts.id),
             answered: parts.conversation.checkpoint(),
             folded_from: 0,
@@ -175,6 +167,11 @@ impl Agent {
             () = stop.cancelled() => false,
             arrived = self.parts.inbox.arrived() => arrived,
         }
+    }
+
+    /// What has arrived so far is heard with whatever comes next: by itself it wakes nobody.
+    pub fn hold(&mut self) {
+        self.unheard.extend(self.parts.inbox.take());
     }
 
     pub fn has_mail(&self) -> bool {

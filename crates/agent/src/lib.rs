@@ -16,6 +16,7 @@ mod memory;
 mod places;
 pub mod prompt;
 mod recording;
+mod switch;
 
 pub use agent::{Agent, AgentError, Outcome, Parts};
 pub use agent_type::{AgentType, AgentTypes};

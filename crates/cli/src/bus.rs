@@ -2,9 +2,9 @@
 
 use crate::system;
 use crate::view::View;
-use gaffer_protocol::{AgentId, Clock, Event, EventKind, EventSink};
+use gaffer_protocol::{AgentId, Clock, Event, EventKind, EventSink, Timestamp};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 /// Numbers events and hands them on. The view reads them on a thread of its own, so a slow
@@ -18,7 +18,8 @@ pub(crate) struct Bus {
 #[derive(Debug)]
 struct State {
     next: u64,
-    sender: Sender<Event>,
+    /// None when all is over.
+    sender: Option<Sender<Event>>,
 }
 
 /// The view's thread.
@@ -34,11 +35,45 @@ impl Bus {
             return Ok((Self { clock, state: None }, Shown(None)));
         };
         let (sender, events) = channel();
+        let bus = Self::to(clock, sender);
         let thread = std::thread::Builder::new()
             .name("view".to_owned())
             .spawn(move || show(view, &events))?;
+        Ok((bus, Shown(Some(thread))))
+    }
+
+    /// For whoever reads the other end, as slowly as they like.
+    pub(crate) fn to(clock: Arc<dyn Clock>, sender: Sender<Event>) -> Self {
+        let sender = Some(sender);
         let state = Some(Mutex::new(State { next: 0, sender }));
-        Ok((Self { clock, state }, Shown(Some(thread))))
+        Self { clock, state }
+    }
+
+    /// Tells what was before: it has a time of its own.
+    pub(crate) fn emit_at(&self, at: Timestamp, agent: AgentId, kind: EventKind) {
+        let Some(state) = &self.state else {
+            return;
+        };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let seq = state.next;
+        state.next += 1;
+        if let Some(sender) = &state.sender {
+            // A view that has gone needs no events.
+            drop(sender.send(Event {
+                seq,
+                at,
+                agent,
+                kind,
+            }));
+        }
+    }
+
+    /// Nothing is told from now on, whoever may still hold this.
+    pub(crate) fn close(&self) {
+        if let Some(state) = &self.state {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.sender = None;
+        }
     }
 }
 
@@ -53,23 +88,38 @@ impl Shown {
 
 impl EventSink for Bus {
     fn emit(&self, agent: AgentId, kind: EventKind) {
-        let Some(state) = &self.state else {
-            if let EventKind::Notice(text) = &kind {
-                system::say(&format!("gaffer: {text}"));
-            }
-            return;
-        };
-        let at = self.clock.now();
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let seq = state.next;
-        state.next += 1;
-        // A view that has gone needs no events.
-        drop(state.sender.send(Event {
-            seq,
-            at,
-            agent,
-            kind,
-        }));
+        if let (None, EventKind::Notice(text)) = (&self.state, &kind) {
+            system::say(&format!("gaffer: {text}"));
+        }
+        self.emit_at(self.clock.now(), agent, kind);
+    }
+}
+
+/// Where events go of those who are there before the crew is: the crew keeps account by them.
+#[derive(Debug)]
+pub(crate) struct Early {
+    bus: Arc<Bus>,
+    crew: OnceLock<Arc<dyn EventSink>>,
+}
+
+impl Early {
+    pub(crate) fn new(bus: Arc<Bus>) -> Self {
+        let crew = OnceLock::new();
+        Self { bus, crew }
+    }
+
+    pub(crate) fn connect(&self, crew: Arc<dyn EventSink>) {
+        // A session has one crew.
+        drop(self.crew.set(crew));
+    }
+}
+
+impl EventSink for Early {
+    fn emit(&self, agent: AgentId, kind: EventKind) {
+        match self.crew.get() {
+            Some(crew) => crew.emit(agent, kind),
+            None => self.bus.emit(agent, kind),
+        }
     }
 }
 

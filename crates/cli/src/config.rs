@@ -2,9 +2,9 @@
 
 use crate::args::{Common, ConfigArgs};
 use crate::exit::{Exit, Usage};
-use crate::headless::{places, working_folder};
 use crate::settings::merge::Merged;
 use crate::settings::{KEYS, Settings};
+use crate::setup::{places, working_folder};
 use crate::system;
 use serde_json::{Map, Value, json};
 use std::io::Write;

@@ -96,7 +96,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
 /// The same limits that an agent has when nobody has set any.
 fn limits(folder: &Path) -> Result<Limits, Usage> {
     let (common, settings) = (Common::default(), Settings::default());
-    let policy = policy(&common, &settings, &Merged::default(), folder)?;
+    let policy = policy(&common, &settings, &Merged::default(), (folder, true))?;
     Ok(Limits::choose(&common, &settings.sandbox)?.under(policy))
 }
 

@@ -3,9 +3,9 @@
 use crate::args::Common;
 use crate::args::sessions::{ExportArgs, Paper};
 use crate::exit::{Exit, Usage};
-use crate::headless::{places, working_folder};
 use crate::sessions::{find, home};
 use crate::settings::Settings;
+use crate::setup::{places, working_folder};
 use crate::show::{Account, not_found};
 use crate::tracks::Story;
 use crate::view::export::html::Html;

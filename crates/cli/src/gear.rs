@@ -18,7 +18,7 @@ use gaffer_tools::hook::Hooks;
 use gaffer_tools::notebook_edit::NotebookEdit;
 use gaffer_tools::permission::Policy;
 use gaffer_tools::read::Read;
-use gaffer_tools::skill::{self, Around, Skills};
+use gaffer_tools::skill::{self, Around, Skill, Skills};
 use gaffer_tools::tool_search::{self, Pool};
 use gaffer_tools::web::{
     Allow, SearchEngine, Searches, Summarise, Web, WebFetch, WebLimits, WebSearch, searxng,
@@ -148,6 +148,26 @@ impl Gear {
             None => format!("[There is no skill {name}.]"),
         };
         Some(Block::from(Origin::Context, text))
+    }
+
+    /// The skills that people may call by name.
+    pub(crate) fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().filter(|skill| skill.is_for_people())
+    }
+
+    /// What a skill says that somebody calls with these words. None if there is no such skill.
+    pub(crate) fn call_skill(
+        &self,
+        name: &str,
+        args: &str,
+        session: &str,
+    ) -> Option<Result<String, String>> {
+        let around = Around {
+            project: self.project.clone(),
+            session: session.to_owned(),
+        };
+        let skill = self.skills().find(|skill| skill.name == name)?;
+        Some(skill.text(args, &around))
     }
 
     /// Folders that agents may read because skills tell them to.

@@ -1,8 +1,9 @@
 //! How orders are looked at: the settings' levels, and the rules of a project's own.
 
 use crate::exit::Usage;
-use crate::headless::project;
-use crate::run::{Job, is_bare};
+use crate::run::Job;
+use crate::setup::project;
+use crate::stage::is_bare;
 use gaffer_crew::Guardrails;
 use gaffer_crew::orders::{RuleError, Rules};
 use std::path::Path;

@@ -1,37 +1,26 @@
 //! `gaffer -p`: one prompt, one answer, an exit code that tells the truth.
 
-use crate::args::{Args, Common, Format};
-use crate::budget;
+use crate::args::{Args, Format};
 use crate::exit::{Exit, Usage};
-use crate::gear::Gear;
 use crate::house;
 use crate::input;
-use crate::limits::Limits;
-use crate::mode::Mode;
-use crate::model::choose;
 use crate::plan;
-use crate::policy::{further_folders, policy};
-use crate::resume::Old;
 use crate::run::{Job, run};
-use crate::settings::Settings;
-use crate::settings::layers::Places;
-use crate::system::{self, SystemEntropy};
+use crate::setup;
+use crate::system;
 use crate::view::View;
 use crate::view::json::{Json, Style};
 use crate::view::progress::Progress;
 use anyhow::Context;
-use gaffer_protocol::{End, SessionId};
-use gaffer_store::{About, Home};
+use gaffer_protocol::End;
 use gaffer_tools::structured::Form;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
     let Args {
         print,
         prompt,
-        mut common,
+        common,
         output_format,
         json_schema,
         verbose,
@@ -42,67 +31,18 @@ pub(crate) fn headless(args: Args) -> anyhow::Result<Exit> {
         (Some(first), Some(second)) => Some(format!("{first} {second}")),
         (first, second) => first.or(second),
     };
-    let home =
-        system::home().ok_or_else(|| Usage::new("no home folder: set HOME or GAFFER_HOME"))?;
-    if let Some(Err(error)) = common.name.as_deref().map(About::name_of) {
-        return Err(Usage::new(format!("--name: {error}")).into());
-    }
     let form = json_schema.as_deref().map(form).transpose()?;
-    let cwd = working_folder(&common)?;
-    let sessions = Home::new(home.clone());
-    let mut old = Old::find(&sessions, &cwd, &common)?;
-    let cwd = old.as_ref().map_or(Ok(cwd), Old::cwd)?;
-    if let Some(old) = &old {
-        old.restore_rights(&mut common);
-    }
-    let (settings, merged) = Settings::load(&places(&home, &cwd, common.settings.clone()))?;
-    let floor = house::floor(&settings, &sessions);
-    house::check(&floor)?;
-    let mode = Mode::choose(&common, &settings)?;
-    let mode = old.as_mut().map_or(Ok(mode), |old| old.mode(mode))?;
-    let chosen = Arc::new(choose(&common, &settings, mode, &home)?);
-    budget::check(budget::choose(&common, &settings), &chosen, &settings)?;
-    let session = match (&common.session_id, &old) {
-        (Some(id), _) => {
-            SessionId::parse(id).map_err(|error| Usage::new(format!("--session-id: {error}")))?
+    let job = setup::job(common, form, None, |common, is_old| {
+        if !is_old {
+            return Ok(Some(input::prompt(given)?));
         }
-        (None, Some(old)) if !old.is_forked => old.about.session.clone(),
-        (None, _) => SessionId::random(&SystemEntropy),
-    };
-    let mut policy = policy(&common, &settings, &merged, &cwd)?;
-    let plan = plan::choose(&mut common, &settings, mode, &mut policy);
-    let gear = Gear::choose(&common, &settings, &chosen, &policy, &cwd)?;
-    let mut limits = Limits::choose(&common, &settings.sandbox)?;
-    limits = limits.under(policy).above(floor).after(plan);
-    limits
-        .add_dirs
-        .extend(further_folders(&settings, &merged, &cwd));
-    let prompt = match old {
-        Some(_) => {
-            let approved = || {
-                common
-                    .approve_plan
-                    .then(|| plan::APPROVED.trim_end().to_owned())
-            };
-            input::further_prompt(given)?.or_else(approved)
-        }
-        None => Some(input::prompt(given)?),
-    };
-    let job = Job {
-        form,
-        prompt,
-        cwd,
-        home: sessions,
-        session,
-        old,
-        mode,
-        max_turns: common.max_turns.or(settings.max_turns),
-        limits,
-        gear,
-        chosen,
-        common,
-        settings,
-    };
+        let approved = || {
+            common
+                .approve_plan
+                .then(|| plan::APPROVED.trim_end().to_owned())
+        };
+        Ok(input::further_prompt(given)?.or_else(approved))
+    })?;
     work(job, output_format, verbose)
 }
 
@@ -176,36 +116,4 @@ fn form(given: &str) -> Result<Form, Usage> {
     };
     let schema = serde_json::from_str(&text).map_err(|why| wrong(why.to_string()))?;
     Form::new(&schema).map_err(wrong)
-}
-
-/// The root of the project: the repository, or the folder itself.
-pub(crate) fn project(cwd: &Path) -> &Path {
-    let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
-    repository.unwrap_or(cwd)
-}
-
-/// Where settings are looked for.
-pub(crate) fn places(home: &Path, cwd: &Path, given: Option<PathBuf>) -> Places {
-    Places {
-        home: home.to_owned(),
-        user: system::variable("HOME").map(PathBuf::from),
-        project: Some(project(cwd).to_owned()),
-        system: PathBuf::from("/etc"),
-        given,
-    }
-}
-
-pub(crate) fn working_folder(common: &Common) -> anyhow::Result<PathBuf> {
-    let folder = match &common.cwd {
-        Some(folder) => folder.clone(),
-        None => std::env::current_dir().context("the current folder is gone")?,
-    };
-    let wrong = |why: String| Usage::new(format!("--cwd {}: {why}", folder.display()));
-    let folder = folder
-        .canonicalize()
-        .map_err(|error| wrong(error.to_string()))?;
-    if !folder.is_dir() {
-        return Err(wrong("not a folder".to_owned()).into());
-    }
-    Ok(folder)
 }

@@ -10,7 +10,8 @@ use gaffer_crew::PlanFirst;
 use gaffer_protocol::{AgentId, AgentName};
 use gaffer_store::SessionFolder;
 use gaffer_tools::permission::{Mode, Policy, Role};
-use gaffer_tools::{Context, Floor, Guard, Sandbox};
+use gaffer_tools::question::Questions;
+use gaffer_tools::{Context, Floor, Guard, Sandbox, Standing};
 use gaffer_workspace::fence::{Access, Fence};
 use gaffer_workspace::sandbox::{Binding, Level, git_paths, kept, kept_but, unmade};
 use gaffer_workspace::scratchpad::Scratchpad;
@@ -33,6 +34,10 @@ pub(crate) struct Limits {
     /// Whether a command may ask to run outside the sandbox.
     may_leave: bool,
     policy: Option<Policy>,
+    /// Who answers questions; none where nobody can.
+    questions: Option<Questions>,
+    /// What the user says while the session goes on.
+    standing: Standing,
     /// Nothing is changed before the user has approved it.
     plan: PlanFirst,
     /// With less free space than this nothing is kept of long outputs.
@@ -82,6 +87,8 @@ impl Limits {
             network: network.or(settings.network).unwrap_or(true),
             may_leave: settings.allow_unsandboxed_commands.unwrap_or(false),
             policy: None,
+            questions: None,
+            standing: Standing::default(),
             plan: PlanFirst::default(),
             floor: Floor::default(),
             sites: Sites::default(),
@@ -99,6 +106,15 @@ impl Limits {
     /// The same with a plan that is to be approved first.
     pub(crate) fn after(self, plan: PlanFirst) -> Self {
         Self { plan, ..self }
+    }
+
+    /// The same where somebody can be asked.
+    pub(crate) fn asking(self, questions: Option<Questions>) -> Self {
+        Self { questions, ..self }
+    }
+
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
     }
 
     pub(crate) fn plan(&self) -> &PlanFirst {
@@ -119,7 +135,8 @@ impl Limits {
         if self.plan.is_pending() {
             return Mode::Plan.as_str();
         }
-        let mode = self.policy.as_ref().map(Policy::effective_mode);
+        let set = self.policy.as_ref().map(Policy::effective_mode);
+        let mode = self.standing.mode().or(set);
         mode.unwrap_or(Mode::BypassPermissions).as_str()
     }
 
@@ -171,8 +188,13 @@ impl Limits {
             if self.plan.is_pending() {
                 policy.mode = Mode::Plan;
             }
-            let mut policy = match &who.role {
-                Some(role) => Arc::new(policy).child(role.clone()),
+            let mut policy = match who.role.clone() {
+                Some(mut role) => {
+                    if self.plan.is_pending() {
+                        role.mode = Some(Mode::Plan);
+                    }
+                    Arc::new(policy).child(role)
+                }
                 None => policy,
             };
             policy.sandboxed = self.level.is_some();
@@ -180,7 +202,11 @@ impl Limits {
             policy.roots = context.fence.roots().map(Path::to_owned).collect();
             policy.roots.push(who.pad.path());
             policy.scratchpad = Some(who.pad.path());
-            context.guard = Some(Guard::new(Arc::new(policy)));
+            let guard = Guard::new(Arc::new(policy)).heeding(self.standing.clone());
+            context.guard = Some(match &self.questions {
+                Some(questions) => guard.asking(*id, questions.clone()),
+                None => guard,
+            });
         }
         if let Some(binding) = &site.binding {
             let mut binding = binding.clone();

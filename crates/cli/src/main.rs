@@ -15,6 +15,7 @@ mod house;
 mod input;
 mod integrate;
 mod limits;
+mod live;
 mod main_agent;
 mod meter;
 mod mode;
@@ -29,10 +30,12 @@ mod script;
 mod search;
 mod sessions;
 mod settings;
+mod setup;
 mod show;
 mod signals;
 mod site;
 mod small;
+mod stage;
 mod system;
 mod tracks;
 mod view;
@@ -94,9 +97,6 @@ fn dispatch(mut args: Args) -> anyhow::Result<Exit> {
         Some(Command::Script(command)) => script::script(&command),
         Some(Command::Worktree(command)) => worktree::worktree(&command),
         None if args.print.is_some() => headless::headless(args),
-        None => Err(Usage::new(
-            "there is no terminal interface yet: give a prompt with `gaffer -p \"…\"`, or try `gaffer demo`",
-        )
-        .into()),
+        None => live::live(args),
     }
 }

@@ -23,10 +23,22 @@ use std::time::Duration;
 /// An agent that is ready to run, and what its surroundings still need of it.
 pub(crate) struct Seat {
     pub(crate) agent: Agent,
+    pub(crate) badge: Badge,
     pub(crate) transcript: PathBuf,
     pub(crate) context: Context,
     /// What it did before, if it goes on.
     pub(crate) earlier: Option<Earlier>,
+}
+
+/// What an agent is to whichever model speaks for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Badge {
+    pub(crate) prefix: Prefix,
+    pub(crate) who: Who,
+    /// As it stands in its record.
+    pub(crate) start: Start,
+    pub(crate) mode: Mode,
+    pub(crate) tools: Vec<String>,
 }
 
 /// What an agent brings with it from another process.
@@ -93,11 +105,10 @@ pub(crate) fn seat(
     };
     let record = Record {
         at: clock.now(),
-        entry: Entry::Start(Box::new(start)),
+        entry: Entry::Start(Box::new(start.clone())),
     };
     let (transcript, before) = open_record(&path, &record, id, old)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    announce(workshop, crew, id, mode, &part.tools, part.agent_type);
     part.context.pool = workshop.gear.pool.view();
     part.context.lease = Some(crew.main_lease());
     part.context.hooks = hooks(workshop, id, &path, &sender);
@@ -110,7 +121,16 @@ pub(crate) fn seat(
         name: AgentName::main(),
         agent_type: part.agent_type.to_owned(),
     };
-    let mut conversation = chosen.model.open(&prefix, who);
+    let badge = Badge {
+        prefix,
+        who: who.clone(),
+        start,
+        mode,
+        tools: part.tools.names(),
+    };
+    announce(workshop, crew, &badge, &chosen.name);
+    appear(crew, id, part.agent_type);
+    let mut conversation = chosen.model.open(&badge.prefix, who);
     for message in before.iter().flat_map(|fold| &fold.messages) {
         conversation.push(message);
     }
@@ -131,6 +151,7 @@ pub(crate) fn seat(
     });
     Ok(Seat {
         agent,
+        badge,
         transcript: path.clone(),
         context: part.context,
         earlier: before.map(|fold| Earlier::of(fold, &path, &chosen.prices)),
@@ -298,29 +319,26 @@ fn hooks(
     Some(AgentHooks::new(hooks, who))
 }
 
-fn announce(
-    workshop: &Workshop,
-    crew: &Crew,
-    id: AgentId,
-    mode: Mode,
-    tools: &ToolSet,
-    agent_type: &str,
-) {
+/// Tells those who watch what the session is.
+pub(crate) fn announce(workshop: &Workshop, crew: &Crew, badge: &Badge, model: &str) {
     let chosen = &workshop.models.chosen;
     let started = SessionStarted {
         session: workshop.session.clone(),
         cwd: workshop.cwd.display().to_string(),
-        mode: mode.as_str().to_owned(),
+        mode: badge.mode.as_str().to_owned(),
         provider: chosen.kind.as_str().to_owned(),
-        model: chosen.name.clone(),
-        tools: tools.names(),
+        model: model.to_owned(),
+        tools: badge.tools.clone(),
         agents: workshop.types.iter().map(|it| it.name.clone()).collect(),
         permission_mode: workshop.limits.permission_mode().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         key_source: chosen.key_source.clone(),
     };
-    let events = crew.events();
-    events.emit(id, EventKind::SessionStarted(Box::new(started)));
+    let started = EventKind::SessionStarted(Box::new(started));
+    crew.events().emit(crew.parts().main, started);
+}
+
+fn appear(crew: &Crew, id: AgentId, agent_type: &str) {
     let started = AgentStarted {
         name: AgentName::main(),
         agent_type: agent_type.to_owned(),
@@ -330,5 +348,6 @@ fn announce(
         depth: 0,
         phase: None,
     };
-    events.emit(id, EventKind::AgentStarted(Box::new(started)));
+    let started = EventKind::AgentStarted(Box::new(started));
+    crew.events().emit(id, started);
 }

@@ -17,6 +17,8 @@ pub(crate) struct Models {
     common: Common,
     settings: Settings,
     made: Mutex<HashMap<String, Arc<dyn Model>>>,
+    /// The session's own, once the user has chosen another than it began with.
+    own: Mutex<Option<Arc<dyn Model>>>,
 }
 
 impl Models {
@@ -26,6 +28,7 @@ impl Models {
             common,
             settings,
             made: Mutex::default(),
+            own: Mutex::default(),
         }
     }
 
@@ -41,9 +44,24 @@ impl Models {
         let wanted = asked.or_else(|| set().map(String::as_str));
         let wanted = wanted.or(kind.model.as_deref());
         match wanted.and_then(|name| self.real_name(name)) {
-            None => Ok(self.chosen.model.clone()),
+            None => Ok(self.own()),
             Some(name) => self.get(&name),
         }
+    }
+
+    /// The session's own model as it is now.
+    pub(crate) fn own(&self) -> Arc<dyn Model> {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone().unwrap_or_else(|| self.chosen.model.clone())
+    }
+
+    /// Makes another model the session's own. Its name and itself.
+    pub(crate) fn choose(&self, name: &str) -> Result<(String, Arc<dyn Model>), String> {
+        let real = self.real_name(name);
+        let real = real.ok_or_else(|| format!("there is no model `{name}` here"))?;
+        let model = self.get(&real)?;
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
+        Ok((real, model))
     }
 
     /// A model's own name. Agent files name families of one maker; other makers have none of that

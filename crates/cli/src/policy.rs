@@ -9,15 +9,15 @@ use crate::system;
 use gaffer_tools::permission::{Kind, Level, Mode, Policy, Rule, Ruled, Source};
 use std::path::{Path, PathBuf};
 
-/// What an agent may do that nobody can be asked about.
+/// What the session's own agent may do.
 ///
-/// Without a word from anybody edits in the agent's folders are accepted, as they are for workers:
-/// there would be nothing left to do otherwise.
+/// Where nobody can be asked and nobody has said anything, edits in the agent's folders are
+/// accepted, as they are for workers: there would be nothing left to do otherwise.
 pub(crate) fn policy(
     common: &Common,
     settings: &Settings,
     merged: &Merged,
-    cwd: &Path,
+    (cwd, is_headless): (&Path, bool),
 ) -> Result<Policy, Usage> {
     let named = common
         .permission_mode
@@ -29,7 +29,8 @@ pub(crate) fn policy(
         Some((text, from)) => text
             .parse()
             .map_err(|error| Usage::new(format!("{from}: {error}")))?,
-        None => Mode::AcceptEdits,
+        None if is_headless => Mode::AcceptEdits,
+        None => Mode::Default,
     };
     check_mode(mode, common, merged)?;
     let home = system::variable("HOME")
@@ -52,7 +53,7 @@ pub(crate) fn policy(
         "--allowed-tools",
         cwd,
     )?);
-    policy.headless = true;
+    policy.headless = is_headless;
     Ok(policy)
 }
 

@@ -5,9 +5,9 @@ use crate::args::sessions::{
     CleanArgs, DeleteArgs, ListArgs, RenameArgs, SearchArgs, SessionsArgs, SessionsCommand,
 };
 use crate::exit::{Exit, Usage};
-use crate::headless::{places, working_folder};
 use crate::house;
 use crate::settings::Settings;
+use crate::setup::{places, working_folder};
 use crate::show::not_found;
 use crate::system::{self, SystemClock, plain};
 use crate::view::sessions as view;

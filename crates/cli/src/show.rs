@@ -2,8 +2,8 @@
 
 use crate::args::{Common, ShowArgs};
 use crate::exit::{Exit, Usage};
-use crate::headless::{places, working_folder};
 use crate::settings::Settings;
+use crate::setup::{places, working_folder};
 use crate::system;
 use crate::view::account;
 use anyhow::Context;

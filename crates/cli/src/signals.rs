@@ -7,6 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// The terminal has gone. Without a terminal of its own a run may outlive it on purpose.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
@@ -15,6 +17,17 @@ impl Signals {
         Ok(Self {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
+            hangup: None,
+        })
+    }
+
+    /// The same for who sits at a terminal.
+    pub(crate) fn at_terminal() -> anyhow::Result<Self> {
+        let hangup = signal(SignalKind::hangup()).context("cannot listen for signals")?;
+        let hangup = Some(hangup);
+        Ok(Self {
+            hangup,
+            ..Self::listen()?
         })
     }
 
@@ -22,6 +35,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            Some(_) = async { self.hangup.as_mut()?.recv().await } => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 use gaffer_protocol::{Clock, Entropy, Timestamp};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Debug)]
@@ -46,9 +47,37 @@ pub(crate) fn excludes() -> Option<PathBuf> {
     ignore::gitignore::gitconfig_excludes_path()
 }
 
+type Hear = Box<dyn Fn(&str) + Send>;
+
+/// Who hears what is said while the terminal belongs to somebody else.
+static HEARS: Mutex<Option<Hear>> = Mutex::new(None);
+
+/// While this is there, what is said goes another way than to standard error.
+#[derive(Debug)]
+pub(crate) struct Diverted(());
+
+pub(crate) fn divert(hear: impl Fn(&str) + Send + 'static) -> Diverted {
+    *HEARS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hear));
+    Diverted(())
+}
+
+impl Drop for Diverted {
+    fn drop(&mut self) {
+        *HEARS.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 /// A line for the user beside the answer. Nobody hears it if standard error is closed.
 pub(crate) fn say(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
+    let hears = HEARS.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*hears {
+        Some(hear) => hear(line),
+        None => drop(writeln!(std::io::stderr(), "{line}")),
+    }
+}
+
+pub(crate) fn stdin_is_terminal() -> bool {
+    std::io::stdin().is_terminal()
 }
 
 pub(crate) fn stdout_is_terminal() -> bool {

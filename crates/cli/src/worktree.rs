@@ -2,7 +2,7 @@
 
 use crate::args::{Common, RepositoryArgs, WorktreeArgs, WorktreeCommand};
 use crate::exit::{Exit, Usage};
-use crate::headless::working_folder;
+use crate::setup::working_folder;
 use crate::system::{self, SystemClock, plain};
 use crate::worktree_integrate::integrate;
 use anyhow::Context;
@@ -126,10 +126,17 @@ fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 async fn list(yard: &Yard) -> anyhow::Result<Exit> {
+    print(&listed(yard).await)?;
+    Ok(Exit::Done)
+}
+
+/// All of them, for people.
+pub(crate) async fn listed(yard: &Yard) -> String {
     let now = SystemClock.now();
     if yard.all.is_empty() {
-        print("No worktrees of workers.\n")?;
+        return "No worktrees of workers.\n".to_owned();
     }
+    let mut text = String::new();
     for (tree, found) in &yard.all {
         let state = yard.trees.state(tree).await;
         let owner = found.folder.owner();
@@ -137,16 +144,16 @@ async fn list(yard: &Yard) -> anyhow::Result<Exit> {
             Some(owner) => format!(", its session runs (process {})", owner.pid),
             None => String::new(),
         };
-        print(&plain(&format!(
+        text.push_str(&plain(&format!(
             "{}  {}\n  task    {}\n  made    {} ago{running}\n  folder  {}\n  state   {state}\n",
             tree.name,
             tree.branch,
             tree.task,
             age(now, tree.made),
             tree.path.display(),
-        )))?;
+        )));
     }
-    Ok(Exit::Done)
+    text
 }
 
 async fn diff(args: &WorktreeArgs) -> anyhow::Result<Exit> {

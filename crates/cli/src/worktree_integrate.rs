@@ -3,10 +3,10 @@
 use crate::args::Common;
 use crate::args::integrate::IntegrateArgs;
 use crate::exit::{Exit, Usage};
-use crate::headless::{places, working_folder};
 use crate::integrate::Bench;
 use crate::limits::Limits;
 use crate::settings::Settings;
+use crate::setup::{places, working_folder};
 use crate::signals::Signals;
 use crate::system::{self, SystemClock, plain};
 use crate::worktree::{Yard, print};

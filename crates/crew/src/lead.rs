@@ -14,6 +14,20 @@ impl Crew {
     /// when nothing is left that could.
     pub async fn run_main(&self, agent: &mut Agent, stop: &CancellationToken) -> End {
         loop {
+            if let Some(end) = self.work_main(agent, stop).await {
+                return end;
+            }
+            if !agent.rest(stop).await {
+                return End::Interrupted;
+            }
+        }
+    }
+
+    /// Lets the session's own agent work until it has nothing left to do for now. None if it is to
+    /// rest: somebody runs who could wake it. What it comes to otherwise is the end of a run that
+    /// nobody waits at; with somebody there, it is the end of one turn.
+    pub async fn work_main(&self, agent: &mut Agent, stop: &CancellationToken) -> Option<End> {
+        loop {
             let turn = self.0.begin_turn(stop);
             let end = agent.work(&turn).await;
             // What it has written is free for workers until it works again.
@@ -22,7 +36,7 @@ impl Crew {
             if end == End::Budget && self.0.purses().waits_to_wrap_up() {
                 // It hears its workers' last words before it says its own.
                 self.wind_up(stop).await;
-                return agent.work(&turn).await;
+                return Some(agent.work(&turn).await);
             }
             // An interrupt is for this turn alone: what runs below goes on, and may still wake it.
             let is_interrupted = turn.is_cancelled() && !stop.is_cancelled();
@@ -30,18 +44,16 @@ impl Crew {
             // First who runs, then the mail: a notification is sent before its worker counts as
             // ended.
             if !may_rest {
-                return end;
+                return Some(end);
             }
             if !(self.is_busy() || agent.has_mail() || self.end_stuck().await) {
                 match self.close_main(end, agent.last_words()) {
-                    Some(end) => return end,
+                    Some(end) => return Some(end),
                     None => continue,
                 }
             }
             self.forget_heard(agent).await;
-            if !agent.rest(stop).await {
-                return End::Interrupted;
-            }
+            return None;
         }
     }
 

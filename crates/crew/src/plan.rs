@@ -71,6 +71,16 @@ impl PlanFirst {
         self.desk().is_some_and(|(_, state)| !state.is_approved)
     }
 
+    /// Whether the next plan has to be approved. False if nobody could approve one here.
+    pub fn set_pending(&self, is_pending: bool) -> bool {
+        let desk = self.desk();
+        if let Some((_, mut state)) = desk {
+            state.is_approved = !is_pending;
+            return true;
+        }
+        false
+    }
+
     /// The plan that waits for somebody who can be asked.
     pub fn parked(&self) -> Option<Arc<Plan>> {
         self.desk()?.1.parked.clone()

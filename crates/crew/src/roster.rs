@@ -80,6 +80,8 @@ pub(crate) enum State {
 pub(crate) struct Live {
     pub(crate) inbox: Sender,
     pub(crate) stop: CancellationToken,
+    /// Ends what it does right now, and not itself.
+    pub(crate) turn: CancellationToken,
     /// Why it was stopped, once it was.
     pub(crate) stopped: Option<End>,
     pub(crate) progress: Progress,

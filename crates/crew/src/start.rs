@@ -421,6 +421,7 @@ fn live(inbox: Sender, waiter: Option<oneshot::Sender<Report>>) -> (Live, watch:
     let live = Live {
         inbox,
         stop: CancellationToken::new(),
+        turn: CancellationToken::new(),
         stopped: None,
         progress: Progress::Queued,
         place: None,

@@ -270,7 +270,13 @@ async fn work(
     (known, context, proofs): (&Known, &Context, &mut Proofs),
 ) -> End {
     loop {
-        let mut end = agent.work(&known.stop).await;
+        let turn = crew.begin_turn_of(id, &known.stop);
+        let mut end = agent.work(&turn).await;
+        if end == End::Interrupted && !known.stop.is_cancelled() {
+            // The user wants to say something first. Until then it costs nothing.
+            agent.rest(&known.stop).await;
+            continue;
+        }
         // Mail goes first: there is more to do before anything is proven.
         if end == End::Done && !agent.has_mail() {
             let words = agent.last_words().to_owned();

@@ -4,6 +4,7 @@ use crate::bash::Bash;
 use crate::context::Context;
 use crate::permission::{Decision, Denial, Kind, Level, Policy, Request, Rule, Ruled, Source};
 use crate::question::Questions;
+use crate::standing::Standing;
 use crate::tool::{Run, Tool};
 use gaffer_protocol::AgentId;
 use gaffer_workspace::fence::destination;
@@ -15,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Clones share their state: they guard the same agent.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    policy: Arc<Mutex<Arc<Policy>>>,
+    policy: Arc<Policy>,
+    /// What the user has said since, and says from now on.
+    standing: Standing,
     denials: Arc<Mutex<Vec<Denial>>>,
     asking: Option<(AgentId, Questions)>,
 }
@@ -26,7 +29,8 @@ const PATHS: [&str; 3] = ["file_path", "notebook_path", "path"];
 impl Guard {
     pub fn new(policy: Arc<Policy>) -> Self {
         Self {
-            policy: Arc::new(Mutex::new(policy)),
+            policy,
+            standing: Standing::default(),
             denials: Arc::default(),
             asking: None,
         }
@@ -40,11 +44,13 @@ impl Guard {
         }
     }
 
+    /// The same for an agent that shares with others what the user says.
+    pub fn heeding(self, standing: Standing) -> Self {
+        Self { standing, ..self }
+    }
+
     pub fn policy(&self) -> Arc<Policy> {
-        self.policy
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.standing.over(&self.policy)
     }
 
     /// Everything that was turned away so far.
@@ -103,14 +109,10 @@ impl Guard {
             .iter()
             .filter_map(|text| Rule::parse_for(Kind::Allow, text).ok());
         let source = Source::new(Level::Session, folder);
-        let ruled = rules.map(|rule| Ruled {
+        self.standing.allow(rules.map(|rule| Ruled {
             rule,
             source: source.clone(),
-        });
-        let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = Policy::clone(&policy);
-        changed.allow.extend(ruled);
-        *policy = Arc::new(changed);
+        }));
     }
 
     /// The files that a call names, as they really are: rules are not fooled by links.

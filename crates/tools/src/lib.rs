@@ -24,6 +24,7 @@ pub mod scratchpad;
 mod set;
 mod shown;
 pub mod skill;
+mod standing;
 pub mod structured;
 #[cfg(test)]
 mod testing;
@@ -43,4 +44,5 @@ pub use gaffer_workspace::floor::{Floor, Low};
 pub use guard::Guard;
 pub use set::ToolSet;
 pub use shown::Shown;
+pub use standing::Standing;
 pub use tool::{Access, Output, Run, Tool, erase, erase_as, erase_without};

@@ -62,6 +62,6 @@ mod text;
 mod view;
 mod words;
 
-pub use keys::slash::SlashCommand;
+pub use keys::slash::{SlashCommand, commands};
 pub use options::{Left, Options};
 pub use run::run;

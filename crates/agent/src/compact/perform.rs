@@ -150,7 +150,7 @@ impl Agent {
     }
 
     /// The conversation in its neutral form, since the last compaction.
-    async fn reread(&self) -> io::Result<Fold> {
+    pub(crate) async fn reread(&self) -> io::Result<Fold> {
         let path = self.parts.transcript.path().to_owned();
         let from = self.folded_from;
         let read = tokio::task::spawn_blocking(move || Fold::read_from(&path, from));

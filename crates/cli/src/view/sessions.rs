@@ -49,6 +49,16 @@ pub(crate) fn text(all: &[Listed], has_folders: bool) -> String {
     table(&rows, &[3, 5])
 }
 
+/// The same in few columns.
+pub(crate) fn brief(all: &[Listed]) -> String {
+    let shorts = Shorts::of(all);
+    let row = |it: &Listed| {
+        let written = minute(it.written).trim_end_matches(" UTC").to_owned();
+        vec![shorts.get(it).to_owned(), written, title(it)]
+    };
+    table(&all.iter().map(row).collect::<Vec<_>>(), &[])
+}
+
 fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let widest = |n: usize| {

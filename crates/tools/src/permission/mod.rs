@@ -52,6 +52,8 @@ pub struct Policy {
     pub may_leave: bool,
     /// Whether there is nobody to ask.
     pub headless: bool,
+    /// The mode that its type asks for.
+    asked: Option<Mode>,
     /// The agent above: what is denied there is denied here.
     ceiling: Option<Arc<Policy>>,
 }
@@ -83,6 +85,7 @@ impl Policy {
             sandboxed: false,
             may_leave: false,
             headless: false,
+            asked: None,
             ceiling: None,
         }
     }
@@ -95,12 +98,9 @@ impl Policy {
         let inherited = inherited.filter(|ruled| ruled.source.level != Level::Role);
         let mut allow: Vec<Ruled> = inherited.cloned().collect();
         allow.extend(role.allow);
-        let mode = role.mode.unwrap_or(match self.effective_mode() {
-            Mode::BypassPermissions => Mode::BypassPermissions,
-            _ => Mode::AcceptEdits,
-        });
         Self {
-            mode,
+            mode: self.mode_below(role.mode),
+            asked: role.mode,
             allow,
             ask: role.ask,
             deny: role.deny,
@@ -115,6 +115,28 @@ impl Policy {
             headless: self.headless,
             ceiling: Some(Arc::clone(self)),
         }
+    }
+
+    /// The mode of an agent below that asks for this one, or for none.
+    fn mode_below(&self, asked: Option<Mode>) -> Mode {
+        asked.unwrap_or(match self.effective_mode() {
+            Mode::BypassPermissions => Mode::BypassPermissions,
+            _ => Mode::AcceptEdits,
+        })
+    }
+
+    /// The same as it would be had the session's own agent this mode.
+    pub fn with_top_mode(&self, mode: Mode) -> Self {
+        let mut changed = self.clone();
+        match &self.ceiling {
+            None => changed.mode = mode,
+            Some(above) => {
+                let above = above.with_top_mode(mode);
+                changed.mode = above.mode_below(self.asked);
+                changed.ceiling = Some(Arc::new(above));
+            }
+        }
+        changed
     }
 
     /// The mode within the ceiling.

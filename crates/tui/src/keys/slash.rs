@@ -29,6 +29,11 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("worktrees", "the worktrees that workers left"),
 ];
 
+/// The names of those that are always there.
+pub fn commands<'a>() -> impl Iterator<Item = &'a str> {
+    COMMANDS.iter().map(|(name, _)| *name)
+}
+
 /// What was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wish {

@@ -1,0 +1,1 @@
+//! The desk with scripted models: each command does what it says.
