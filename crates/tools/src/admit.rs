@@ -2,6 +2,7 @@
 //! whoever can be asked; and when the call has run, hooks hear what came of it.
 
 use crate::context::Context;
+use crate::guard::Guard;
 use crate::hook::{Choice, EventKind, Merged, Moment};
 use crate::permission::{Kind, Outcome, Reason};
 use crate::question::Draft;
@@ -134,7 +135,8 @@ impl Admission<'_> {
         let Some(decision) = decision else {
             return Ok(());
         };
-        let (why, hooks, by_rule) = match (decision.outcome, decision.reason) {
+        let by_policy = decision.outcome != Outcome::Allow;
+        let (why, may_ask, by_rule) = match (decision.outcome, decision.reason) {
             (Outcome::Allow, _) if !wants_question => return Ok(()),
             (Outcome::Allow, _) => {
                 let why = wish.map(|wish| wish.reason).unwrap_or_default();
@@ -153,11 +155,16 @@ impl Admission<'_> {
         if choice == Some(Choice::Allow) && !by_rule {
             return Ok(());
         }
-        self.question(why, hooks).await
+        self.question(why, may_ask, by_policy).await
     }
 
     /// Asks hooks for the user's word, then the user. Where nobody can be asked, it is no.
-    async fn question(&mut self, why: String, hooks: bool) -> Result<(), Refused> {
+    async fn question(
+        &mut self,
+        why: String,
+        may_ask: bool,
+        by_policy: bool,
+    ) -> Result<(), Refused> {
         let context = self.context;
         let suggestions: Vec<String> = match &context.guard {
             Some(guard) => guard
@@ -167,11 +174,12 @@ impl Admission<'_> {
                 .collect(),
             None => Vec::new(),
         };
-        if hooks && let Some(answer) = self.permission_hooks(&suggestions).await {
+        if may_ask && let Some(answer) = self.permission_hooks(&suggestions).await {
             return self.take_answer(answer);
         }
-        let asking = context.guard.as_ref().and_then(|guard| guard.whom_to_ask());
-        let Some((agent, questions)) = asking else {
+        let guard = context.guard.as_ref().filter(|_| may_ask);
+        let asking = guard.and_then(|guard| Some((guard, guard.whom_to_ask()?)));
+        let Some((guard, (agent, questions))) = asking else {
             return Err(self.refuse(&why));
         };
         self.notify(&why).await;
@@ -181,9 +189,15 @@ impl Admission<'_> {
             reason: why,
             suggestions,
         };
-        match questions.ask(*agent, draft).await {
+        let permission = tokio::select! {
+            biased;
+            permission = questions.ask(*agent, draft) => permission,
+            // What the user said to another question can be the answer to this one too.
+            () = self.until_allowed(guard), if by_policy => return Ok(()),
+        };
+        match permission {
             Permission::Allow { rules } => {
-                if let Some(guard) = context.guard.as_ref().filter(|_| !rules.is_empty()) {
+                if !rules.is_empty() {
                     guard.allow(&rules, context.cwd.get());
                 }
                 Ok(())
@@ -195,6 +209,18 @@ impl Admission<'_> {
                 Err(self.refuse(&format!("The user said no: {}", message.trim())))
             }
         }
+    }
+
+    /// Waits until what the user says lets the call run unasked.
+    async fn until_allowed(&self, guard: &Guard) {
+        let mut changes = guard.changes();
+        while changes.changed().await.is_ok() {
+            let decision = guard.decide(self.tool, &self.input, self.context);
+            if decision.is_none_or(|decision| decision.outcome == Outcome::Allow) {
+                return;
+            }
+        }
+        std::future::pending().await
     }
 
     async fn permission_hooks(&self, suggestions: &[String]) -> Option<Merged> {

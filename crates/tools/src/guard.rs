@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 /// Clones share their state: they guard the same agent.
 #[derive(Debug, Clone)]
@@ -57,6 +58,11 @@ impl Guard {
     pub fn denials(&self) -> Vec<Denial> {
         let denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
         denials.clone()
+    }
+
+    /// Changes whenever the user has said something that may make a decision another.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.standing.changes()
     }
 
     pub(crate) fn whom_to_ask(&self) -> Option<&(AgentId, Questions)> {

@@ -3,10 +3,17 @@
 
 use crate::permission::{Mode, Policy, Ruled};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 
 /// Clones are the same: those who ask and those who are told.
 #[derive(Debug, Clone, Default)]
-pub struct Standing(Arc<Mutex<Said>>);
+pub struct Standing(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    said: Mutex<Said>,
+    changes: watch::Sender<()>,
+}
 
 #[derive(Debug, Default)]
 struct Said {
@@ -22,6 +29,7 @@ impl Standing {
 
     pub fn set_mode(&self, mode: Mode) {
         self.said().mode = Some(mode);
+        self.0.changes.send_replace(());
     }
 
     /// Rules that were allowed, as they were given.
@@ -36,6 +44,13 @@ impl Standing {
                 said.allow.push(ruled);
             }
         }
+        drop(said);
+        self.0.changes.send_replace(());
+    }
+
+    /// Changes with all that is said.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.0.changes.subscribe()
     }
 
     /// A policy as it is after all that.
@@ -53,7 +68,7 @@ impl Standing {
     }
 
     fn said(&self) -> MutexGuard<'_, Said> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

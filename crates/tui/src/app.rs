@@ -135,12 +135,35 @@ impl App {
     /// Takes in an event.
     pub(crate) fn event(&mut self, event: &Event) {
         self.now = self.now.max(event.at);
+        if let EventKind::SessionStarted(session) = &event.kind
+            && let Some(before) = &self.model.session
+            && before.session != session.session
+        {
+            self.begin_anew();
+        }
         self.model.take(event);
         match &event.kind {
             EventKind::Asked(_) => self.question_came(),
             EventKind::Settled(_) | EventKind::AgentEnded(_) => self.question_went(),
             _ => {}
         }
+    }
+
+    /// Another session takes this one's place. What is being written stays.
+    fn begin_anew(&mut self) {
+        if self.asking.is_denying {
+            self.stop_denying();
+        }
+        self.model = Model::default();
+        self.page = Page::default();
+        self.focus = Focus::default();
+        self.opened = None;
+        self.scrolls.clear();
+        self.down = 0;
+        self.crew = CrewList::default();
+        self.asking = Asking::default();
+        self.stopping = None;
+        self.cleared = 0;
     }
 
     /// The clock goes on.

@@ -42,6 +42,8 @@ pub(super) struct Desk {
     /// The model that the session's own agent goes on with, once it is at rest.
     wanted: RefCell<Option<Arc<dyn Model>>>,
     is_used: Cell<bool>,
+    /// The permission mode that was told last.
+    told: Cell<&'static str>,
 }
 
 impl Desk {
@@ -54,6 +56,7 @@ impl Desk {
             badge: RefCell::new(stage.badge.clone()),
             wanted: RefCell::default(),
             is_used: Cell::new(is_used),
+            told: Cell::new(stage.workshop.limits.permission_mode()),
         }
     }
 
@@ -255,7 +258,6 @@ impl Desk {
 
     /// How a turn of the session's own agent ended that was not simply done.
     pub(super) fn turn_ended(&self, end: &End) {
-        self.tell_session();
         match end {
             End::Done => {}
             End::Interrupted => self.notice("interrupted: what do you want instead?"),
@@ -266,8 +268,16 @@ impl Desk {
         }
     }
 
+    /// A plan that was approved lets another mode begin.
+    pub(super) fn look_at_mode(&self) {
+        if self.told.get() != self.workshop.limits.permission_mode() {
+            self.tell_session();
+        }
+    }
+
     /// Tells those who watch what the session is now.
     fn tell_session(&self) {
+        self.told.set(self.workshop.limits.permission_mode());
         let badge = self.badge.borrow();
         announce(&self.workshop, &self.crew, &badge, &badge.start.model);
     }

@@ -105,6 +105,7 @@ async fn work(agent: &mut Agent, desk: &Desk, stop: &CancellationToken) -> End {
         if stop.is_cancelled() {
             return End::Interrupted;
         }
+        desk.look_at_mode();
         if let Some(end) = end {
             desk.turn_ended(&end);
         }

@@ -23,6 +23,8 @@ impl App {
         }
         self.page = Page::Talk;
         self.focus = Focus::Crew;
+        // There is nobody else to choose.
+        self.crew.shows_ended |= self.running().is_empty();
         let is_known = self
             .crew
             .chosen

@@ -351,7 +351,12 @@ impl App {
             }
             Wish::Do(command) => return vec![command],
             Wish::Unknown(name) => {
-                self.hint = Some(format!("there is no /{name}: /help lists what there is"));
+                let near = slash::near(&name, &self.options.commands);
+                let near = match near.as_slice() {
+                    [] => "/help lists what there is".to_owned(),
+                    near => format!("did you mean {}?", near.join(" or ")),
+                };
+                self.hint = Some(format!("there is no /{name}: {near}"));
             }
         }
         self.down = 0;

@@ -80,9 +80,46 @@ pub(crate) fn read(text: &str, to: Option<AgentId>, further: &[SlashCommand]) ->
     Some(wish)
 }
 
+/// Commands whose names are a few letters away from one that does not exist, the nearest first.
+pub(crate) fn near(name: &str, further: &[SlashCommand]) -> Vec<String> {
+    let known = commands().chain(further.iter().map(|it| it.name.as_str()));
+    let most = 2.max(name.chars().count() / 3);
+    let mut all: Vec<(usize, &str)> = known
+        .map(|known| (distance(name, known), known))
+        .filter(|(distance, known)| *distance <= most || known.starts_with(name))
+        .collect();
+    all.sort_unstable();
+    let all = all.into_iter().take(2);
+    all.map(|(_, known)| format!("/{known}")).collect()
+}
+
+/// How many letters must change to make one word the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (n, letter) in a.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], n + 1);
+        for (m, other) in b.iter().enumerate() {
+            let changed = corner + usize::from(letter != *other);
+            corner = row[m + 1];
+            row[m + 1] = changed.min(corner + 1).min(row[m] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_does_not_exist_has_near_ones() {
+        assert_eq!(near("modle", &[]), ["/mode", "/model"]);
+        assert_eq!(near("res", &[]), ["/resume"]);
+        assert_eq!(near("zzzzzzz", &[]), [""; 0]);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
 
     #[test]
     fn commands_are_told_from_paths_and_from_each_other() {

@@ -69,7 +69,7 @@ impl Agent {
             agent_type: flat(&started.agent_type),
             description: flat(&started.description),
             parent: started.parent,
-            phase: None,
+            phase: started.phase,
             budget: Budget::default(),
             waiting: match started.parent {
                 Some(_) => Waiting::Model,

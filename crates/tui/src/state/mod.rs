@@ -110,7 +110,11 @@ impl Model {
                 self.questions.retain(|it| it.question.number != *number);
             }
             EventKind::AgentEnded(ended) => self.agent_ended(event, ended),
-            EventKind::Notice(text) => self.say(event.agent, Mark::Notice, text),
+            EventKind::Notice(text) => {
+                // Word about a message that could not be delivered has it in it.
+                self.unheard.retain(|(_, said)| !text.ends_with(said));
+                self.say(event.agent, Mark::Notice, text);
+            }
             EventKind::Advice(advice) => {
                 let word = if advice.is_refusal {
                     "refused"
@@ -188,7 +192,7 @@ impl Model {
             .and_then(|call| self.planned.remove(call));
         let planned = planned.unwrap_or_default();
         let mut agent = Agent::new(event.agent, started, event.at);
-        agent.phase = planned.phase;
+        agent.phase = planned.phase.or(agent.phase);
         agent.budget = planned.budget;
         match started.parent {
             None => {

@@ -51,9 +51,12 @@ pub(super) fn draw(app: &mut App, area: Rect, buffer: &mut Buffer) {
     put(&[title(app, columns, is_beside)], area, buffer);
     let area = below(area, 1);
     let room = usize::from(area.height);
-    let mut rows = rows(&app.model, false);
+    let mut rows = rows(&app.model, usize::MAX);
     if rows.len() > room && !app.crew.shows_ended {
-        rows = self::rows(&app.model, true);
+        let ended = app.model.workers().filter(|worker| worker.has_ended());
+        let live = rows.len().saturating_sub(ended.count());
+        // One row says how many more there are.
+        rows = self::rows(&app.model, room.saturating_sub(live + 1));
     }
     if rows.len() > room && app.focus != Focus::Crew {
         // What the coordinator does is seen in the conversation.
@@ -103,8 +106,13 @@ fn top(app: &App, rows: &[Row], room: usize) -> usize {
 
 fn title(app: &App, columns: usize, is_beside: bool) -> Line<'static> {
     let (asks, works, queued, ended) = app.counts();
-    let mut text = format!("crew · {works} running");
-    for (n, what) in [(asks, "asking"), (queued, "queued"), (ended, "ended")] {
+    let mut text = "crew".to_owned();
+    for (n, what) in [
+        (works, "running"),
+        (asks, "asking"),
+        (queued, "queued"),
+        (ended, "ended"),
+    ] {
         if n > 0 {
             text.push_str(&format!(" · {n} {what}"));
         }
@@ -125,8 +133,8 @@ fn title(app: &App, columns: usize, is_beside: bool) -> Line<'static> {
     ])
 }
 
-/// The tree, row by row.
-fn rows(model: &Model, is_folded: bool) -> Vec<Row> {
+/// The tree, row by row, with so many of those that have ended.
+fn rows(model: &Model, most_ended: usize) -> Vec<Row> {
     let mut below: HashMap<Option<AgentId>, Vec<&Agent>> = HashMap::new();
     let mut live: HashSet<AgentId> = HashSet::new();
     for agent in model.agents() {
@@ -147,7 +155,7 @@ fn rows(model: &Model, is_folded: bool) -> Vec<Row> {
     let mut tree = Tree {
         below,
         live,
-        is_folded,
+        ended: most_ended,
         rows: Vec::new(),
         folded: 0,
         seen: HashSet::new(),
@@ -165,7 +173,8 @@ fn rows(model: &Model, is_folded: bool) -> Vec<Row> {
 struct Tree<'a> {
     below: HashMap<Option<AgentId>, Vec<&'a Agent>>,
     live: HashSet<AgentId>,
-    is_folded: bool,
+    /// So many more that have ended are shown.
+    ended: usize,
     rows: Vec<Row>,
     folded: usize,
     /// Events could claim a circle.
@@ -182,8 +191,11 @@ impl Tree<'_> {
         let shown: Vec<&Agent> = agents
             .into_iter()
             .filter(|agent| {
-                let is_shown =
-                    !self.is_folded || agent.parent.is_none() || self.live.contains(&agent.id);
+                if agent.parent.is_none() || self.live.contains(&agent.id) {
+                    return true;
+                }
+                let is_shown = self.ended > 0;
+                self.ended = self.ended.saturating_sub(1);
                 self.folded += usize::from(!is_shown);
                 is_shown
             })
@@ -235,7 +247,7 @@ fn draw_row(app: &App, row: &Row, columns: usize, name_room: usize) -> Line<'sta
     let look = app.look;
     let (id, branch) = match row {
         Row::Folded(ended) => {
-            let text = format!("  ✓ {ended} ended (f shows them)");
+            let text = format!("   {ended} more ended (f shows them)");
             return Line::from(Span::styled(fit(&text, columns), look.dim()));
         }
         Row::Agent { id, branch } => (*id, branch),

@@ -5,7 +5,7 @@ use crate::app::{App, Scroll};
 use crate::look::Look;
 use crate::markdown;
 use crate::state::agent::Agent;
-use crate::text::{fit, wrap_plain};
+use crate::text::{fit, flat, wrap_plain};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -51,6 +51,10 @@ pub(super) fn draw(app: &mut App, area: Rect, buffer: &mut Buffer) {
         }
         None => Vec::new(),
     };
+    let lines = match lines.is_empty() && opened.is_none() {
+        true => welcome(app, width),
+        false => lines,
+    };
     let has_more = scroll.anchor.is_some();
     app.scrolls.insert(opened, scroll);
     put(&lines, area, buffer);
@@ -73,6 +77,10 @@ fn welcome(app: &App, width: usize) -> Vec<Line<'static>> {
         app.look.dim(),
         width,
     );
+    if let Some(session) = &app.model.session {
+        let text = format!("{} · {} mode", flat(&session.cwd), flat(&session.mode));
+        lines.extend(wrap_plain(&text, app.look.dim(), width));
+    }
     for (mark, text) in app.model.early() {
         let body = crate::state::transcript::Body::Line(*mark, text.clone());
         lines.extend(piece::lines(&body, width, app.look));
