@@ -1,1 +1,0 @@
-//! The desk with scripted models: each command does what it says.
