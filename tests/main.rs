@@ -93,6 +93,8 @@ mod show;
 mod sim;
 #[cfg(feature = "coordinator")]
 mod soak;
+#[cfg(feature = "coordinator")]
+mod terminal;
 mod wires;
 mod worktree_kept;
 #[cfg(feature = "coordinator")]
