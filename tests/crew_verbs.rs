@@ -2,7 +2,7 @@
 
 use crate::crew_world::{Plan, World, heard};
 use gaffer_crew::{Fate, MailError, MailSender, Stopped};
-use gaffer_protocol::{End, Origin, Status};
+use gaffer_protocol::{End, Origin, Status, Waiting};
 use std::time::Duration;
 
 fn minutes(minutes: u64) -> Duration {
@@ -43,6 +43,40 @@ async fn an_interrupt_with_nobody_running_is_an_end_that_is_not_green() {
         crew.interrupt();
     });
     assert_eq!(end, End::Interrupted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_worker_rests_until_somebody_writes_to_it() {
+    let script = "agents: [{ name: w, steps: [{ calls: [{ tool: Work, as: t, input: { ms: 3600000 } }] }, { expect: [{ of: t, error: true }, { text: the other way }], say: Turned. }] }]";
+    let world = World::new(Plan::script(script));
+    let id = world.start("w").await.id;
+    assert!(
+        !world.crew.interrupt_worker(world.main),
+        "that is no worker"
+    );
+    tokio::time::sleep(minutes(1)).await;
+    assert!(world.crew.interrupt_worker(id));
+    tokio::time::sleep(minutes(600)).await;
+    let workers = world.crew.workers();
+    assert_eq!(workers.len(), 1, "it has not ended");
+    assert_eq!(workers[0].waiting, Waiting::Mail);
+    assert_eq!(world.asked_by("w").len(), 1, "and costs nothing");
+    let sent = world.crew.steer("w", "the other way").await.unwrap();
+    assert_eq!(sent[0].fate, Fate::Queued);
+    world.settle().await;
+    assert_eq!(world.fold(id).end, Some(End::Done));
+    assert!(!world.crew.interrupt_worker(id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_worker_can_be_stopped() {
+    let world = World::new(Plan::script(&format!("agents: [{TOIL}]")));
+    let id = world.start("w").await.id;
+    tokio::time::sleep(minutes(1)).await;
+    assert!(world.crew.interrupt_worker(id));
+    tokio::time::sleep(minutes(1)).await;
+    assert_eq!(world.crew.abort(id).await, Some(Stopped::Gone));
+    assert_eq!(world.fold(id).end, Some(End::StoppedByUser));
 }
 
 #[tokio::test(start_paused = true)]

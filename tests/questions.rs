@@ -6,7 +6,7 @@ use gaffer_testkit::world::Seeded;
 use gaffer_tools::permission::{Mode, Policy};
 use gaffer_tools::question::Questions;
 use gaffer_tools::tool_search::{Pool, tool as tool_search};
-use gaffer_tools::{Access, Context, Guard, Output, Run, erase};
+use gaffer_tools::{Access, Context, Guard, Output, Run, Standing, erase};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -16,13 +16,19 @@ use tokio_util::sync::CancellationToken;
 
 /// An agent that must ask before it changes anything.
 fn asking(steps: &str) -> (Setup, Questions) {
+    asking_under(steps, Mode::Default, &Standing::default())
+}
+
+/// The same in a mode, where the user has said something before.
+fn asking_under(steps: &str, mode: Mode, standing: &Standing) -> (Setup, Questions) {
     let mut kept = None;
     let setup = setup_with(steps, |context, events| {
         let questions = Questions::new(events);
         let roots = vec![context.cwd.get()];
-        let policy = Policy::new(Mode::Default, roots, PathBuf::from("/nowhere"));
+        let policy = Policy::new(mode, roots, PathBuf::from("/nowhere"));
         let agent = AgentId::random(&Seeded::new(7));
         let guard = Guard::new(Arc::new(policy)).asking(agent, questions.clone());
+        let guard = guard.heeding(standing.clone());
         context.guard = Some(guard);
         kept = Some(questions);
     });
@@ -97,6 +103,43 @@ async fn rules_given_with_an_answer_hold_from_then_on() {
     });
     assert_eq!(outcome.end, End::Done);
     assert_eq!(asked(&setup).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_one_question_answers_others_that_wait() {
+    let twice = "{ calls: [{ tool: Change, as: c, input: { name: a } }, { tool: Change, as: d, input: { name: b } }] }";
+    let standing = Standing::default();
+    let (mut one, questions) = asking_under(twice, Mode::Default, &standing);
+    let (mut two, others) = asking_under(
+        &format!("{CHANGE}, {{ expect: [{{ of: c, result: a }}], say: Done. }}"),
+        Mode::Default,
+        &standing,
+    );
+    let stop = CancellationToken::new();
+    let (_, outcome, ()) = tokio::join!(one.agent.run(&stop), two.agent.run(&stop), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!((questions.open().len(), others.open().len()), (1, 1));
+        let rules = vec!["Change".to_owned()];
+        assert!(questions.answer(1, Permission::Allow { rules }));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(others.open().is_empty(), "nobody need answer it");
+        stop.cancel();
+    });
+    assert_eq!(outcome.end, End::Done);
+    let events = two.events.events();
+    assert!(events.iter().any(|it| matches!(it, EventKind::Settled(1))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_is_to_be_asked_nobody_is() {
+    let script = format!(
+        "{CHANGE}, {{ expect: [{{ of: c, error: true, result: 'dontAsk denies' }}], say: All right. }}"
+    );
+    let (mut setup, questions) = asking_under(&script, Mode::DontAsk, &Standing::default());
+    let outcome = setup.agent.run(&CancellationToken::new()).await;
+    assert_eq!(outcome.end, End::Done);
+    assert!(questions.open().is_empty());
+    assert!(asked(&setup).is_empty());
 }
 
 #[tokio::test(start_paused = true)]

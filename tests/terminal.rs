@@ -323,7 +323,7 @@ agents:
     assert!(rustix::process::test_kill_process(pid(sleeper)).is_ok());
     rustix::process::kill_process(pid(program), rustix::process::Signal::TERM).unwrap();
     tmux.until("the end of the program", |_| {
-        tmux.about("#{pane_dead}") == "1"
+        !tmux.about("#{pane_dead_status}").is_empty()
     });
     let end = tmux.tmux(&["capture-pane", "-p", "-S", "-50", "-t", "t"]);
     assert!(end.contains("to go on: gaffer --resume"), "{end}");
