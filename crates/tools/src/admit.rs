@@ -220,7 +220,7 @@ impl Admission<'_> {
                 return;
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn permission_hooks(&self, suggestions: &[String]) -> Option<Merged> {

@@ -125,7 +125,7 @@ impl Desk {
                 }
             }
             Command::Slash { name, args } => {
-                return slash::answer(self, name, args);
+                return slash::answer(self, &name, &args);
             }
             Command::Quit => {}
         }

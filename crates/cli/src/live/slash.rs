@@ -15,8 +15,8 @@ use gaffer_tools::permission::{Mode, Policy, Ruled};
 const MOST_SESSIONS: usize = 15;
 
 /// Answers at once, or with an errand.
-pub(super) fn answer(desk: &Desk, name: String, args: String) -> Option<LocalBoxFuture<'_, ()>> {
-    match name.as_str() {
+pub(super) fn answer<'a>(desk: &'a Desk, name: &str, args: &str) -> Option<LocalBoxFuture<'a, ()>> {
+    match name {
         "model" => desk.notice(&format!(
             "the model is {}; /model NAME takes another from the next turn on",
             desk.model_name()
@@ -29,7 +29,7 @@ pub(super) fn answer(desk: &Desk, name: String, args: String) -> Option<LocalBox
         "permissions" => desk.notice(&permissions(desk)),
         "resume" => desk.notice(&sessions(desk)),
         "worktrees" => return Some(Box::pin(worktrees(desk))),
-        _ => skill(desk, &name, &args),
+        _ => skill(desk, name, args),
     }
     None
 }

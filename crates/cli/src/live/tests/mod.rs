@@ -224,6 +224,6 @@ async fn sit(place: &Place, script: &str, does: impl AsyncFnOnce(&mut Sitter)) -
         // Somebody who has left already does not leave twice.
         drop(sitter.commands.send(Command::Quit));
     };
-    let (over, ()) = tokio::join!(play(ready, &door, &mut out), sitting);
+    let (over, ()) = tokio::join!(Box::pin(play(ready, &door, &mut out)), sitting);
     over.unwrap()
 }
