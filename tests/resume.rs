@@ -107,6 +107,58 @@ fn a_killed_crew_goes_on_where_it_was() {
     assert!(nothing.err.contains("say what comes next"), "{nothing:?}");
 }
 
+/// Both have completed and go on; the second no longer needs the first, which is at the one place
+/// when the program is killed.
+#[test]
+fn one_that_was_continued_and_waits_for_a_place_needs_nobody_to_complete_again() {
+    let script = "
+agents:
+- name: main
+  steps:
+  - calls:
+    - { tool: Agent, input: { description: Task b, name: b, prompt: go } }
+    - { tool: Agent, input: { description: Task c, name: c, prompt: go, depends_on: [b] } }
+  - when: { notifications: 2 }
+    meanwhile: Waiting.
+    calls:
+    - { tool: SendMessage, input: { to: b, message: more } }
+    - { tool: SendMessage, input: { to: c, message: more } }
+  - { say: Waiting. }
+  - { when: { notifications: 4 }, meanwhile: Waiting., expect: [{ text: C again. }], say: All is done. }
+- name: b
+  steps:
+  - say: B.
+  - calls: [{ tool: Bash, input: { command: 'sleep 0.3; touch began; sleep 60' } }]
+- name: c
+  steps:
+  - say: C.
+  - say: C again.
+";
+    let place = Place::new();
+    let fixed = [
+        "--mode",
+        "coordinator",
+        "--max-workers",
+        "1",
+        "--permission-mode",
+        "bypassPermissions",
+        "--sandbox",
+        "off",
+    ];
+    let first = [&["-p", "go", "--session-id", "s"][..], &fixed].concat();
+    kill_when(
+        place.scripted(script, &first),
+        &place.project().join("began"),
+    );
+    let again = [&["-p", "--resume", "s"][..], &fixed].concat();
+    let ran = run(place.scripted(script, &again));
+    assert_eq!(
+        (ran.code, ran.out.trim()),
+        (Some(0), "All is done."),
+        "{ran:?}"
+    );
+}
+
 const TALK: &str = "agents: [{ name: main, steps: [{ expect: [{ text: one }], say: First. }, { expect: [{ text: two }], say: Second. }] }]";
 
 #[test]

@@ -388,9 +388,11 @@ impl Crew {
             return None;
         }
         let depends_on = task.depends_on.clone();
-        // What it depends on matters before it begins for the first time.
+        // What it depends on matters before it begins for the first time. Whoever was continued and
+        // waited for a place when the session ended had begun.
+        let is_first_run = !is_new_run && task.runs <= 1;
         let waits_for = match roster.standing(&depends_on) {
-            Standing::Waits(names) if !is_new_run => names,
+            Standing::Waits(names) if is_first_run => names,
             _ => Vec::new(),
         };
         let permit = self.find_place(&mut live, &waits_for);
