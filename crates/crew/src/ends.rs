@@ -195,7 +195,7 @@ impl Crew {
         task.seen = ended.seen;
         task.history.add_written(&ended.changed_files);
         let is_news = |block: &Block| matches!(block, Block::Text(text) if text.origin == Some(Origin::TaskNotification));
-        let (news, unread): (Vec<Block>, _) = ended.unread.into_iter().partition(is_news);
+        let (mut news, unread): (Vec<Block>, _) = ended.unread.into_iter().partition(is_news);
         let held = unread.iter().filter_map(Block::mail).collect();
         let unread_count = unread.len();
         task.unread = unread;
@@ -238,10 +238,7 @@ impl Crew {
             structured: None,
         };
         let unrecorded = self.0.take_unrecorded(id);
-        let news = news
-            .into_iter()
-            .chain(unrecorded.iter().map(|it| it.block.clone()));
-        let news: Vec<Block> = news.collect();
+        news.extend(unrecorded.iter().map(|it| it.block.clone()));
         let closed = Closed {
             unrecorded,
             report,
