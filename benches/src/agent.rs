@@ -29,6 +29,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use tokio_util::sync::CancellationToken;
 
+/// So many turns a run can have. Each reads a file of its own: one that was shown before would only
+/// be pointed at.
+const MOST_TURNS: usize = 500;
+
+fn file_of(turn: usize) -> String {
+    format!("small-{turn:03}.txt")
+}
+
 /// How the model puts its requests together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -73,7 +81,11 @@ pub(crate) struct Ran {
 /// Runs an agent for so many turns of a Read, and one for its last word.
 pub(crate) fn run(way: Way, turns: usize) -> anyhow::Result<Ran> {
     let folder = tempfile::tempdir()?;
-    std::fs::write(folder.path().join(events::FILE), events::file())?;
+    // As many for a short run as for a long one, so that making them cancels out.
+    for turn in 0..MOST_TURNS {
+        std::fs::write(folder.path().join(file_of(turn)), events::file())?;
+    }
+    ensure!(turns <= MOST_TURNS, "there is no file for turn {turns}");
     let model = Arc::new(Canned::new(way, turns));
     let mut agent = agent(model.clone(), folder.path())?;
     // One thread, so that two runs do the same in the same order.
@@ -214,7 +226,7 @@ impl Canned {
         let call = Block::ToolUse(ToolUse {
             id: id.clone(),
             name: "Read".to_owned(),
-            input: ToolInput::from_text(&events::read_input()),
+            input: ToolInput::from_text(&format!("{{\"file_path\":\"{}\"}}", file_of(turn))),
         });
         if self.way == Way::Naive {
             let result = Block::ToolResult(ToolResult {

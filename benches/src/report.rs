@@ -69,6 +69,11 @@ impl Report {
             let Some((what, cells)) = row.split_first() else {
                 continue;
             };
+            let what = what.trim();
+            if place > 0 && cells.is_empty() {
+                rows.push(json!({"what": what, "measured": ""}));
+                continue;
+            }
             if place == 0 || cells.iter().all(|cell| figure(cell).is_none()) {
                 heads = cells;
                 continue;
@@ -78,7 +83,7 @@ impl Report {
                 let head = heads.get(column).map_or("", String::as_str);
                 shown.push(format!("{head} {cell}").trim().to_owned());
                 if let Some((value, unit)) = figure(cell) {
-                    let name = [what.as_str(), head].join(", ");
+                    let name = [what, head].join(", ");
                     let name = name.trim_matches([',', ' ']);
                     figures.push(json!({"name": name, "value": value, "unit": unit}));
                 }
