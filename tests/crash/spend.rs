@@ -146,7 +146,7 @@ fn what_was_spent_before_a_kill_counts_and_the_cap_holds() {
                 return;
             };
             let about = folder.about().or_else(|| folder.recovered_about());
-            if !about.is_some_and(|about| !fold(&folder, about.main).messages.is_empty()) {
+            if about.is_none_or(|about| fold(&folder, about.main).messages.is_empty()) {
                 return;
             }
             let before = stage.spent(&folder);

@@ -56,6 +56,7 @@ impl Diary {
     }
 
     /// One line for each entry, for who looks for the cause of a failure.
+    #[expect(clippy::print_stdout, reason = "somebody asked for it")]
     pub(crate) fn show(&self) {
         for (at, entry) in self.all().iter().enumerate() {
             let (agent, what) = match entry {

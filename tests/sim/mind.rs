@@ -325,8 +325,8 @@ impl Model for Mind {
         Box::pin(async move {
             tokio::time::sleep(moment(&self.dice)).await;
             let body = conversation.request().to_vec();
-            let lines = body.split(|byte| *byte == b'\n');
-            let last = lines.filter(|line| !line.is_empty()).next_back().unwrap();
+            let mut lines = body.split(|byte| *byte == b'\n');
+            let last = lines.rfind(|line| !line.is_empty()).unwrap();
             let last: Message = serde_json::from_slice(last).unwrap();
             self.says(conversation.who(), &last)
         })
