@@ -2,7 +2,7 @@
 
 use crate::harness::Place;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes on a machine that is busy.
@@ -51,14 +51,18 @@ impl Tmux {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the terminal is started here")]
-    fn tmux(&self, args: &[&str]) -> String {
-        let output = Command::new("tmux")
+    fn call(&self, args: &[&str]) -> std::io::Result<Output> {
+        Command::new("tmux")
             .args(["-u", "-f", "/dev/null", "-S"])
             .arg(&self.socket)
             .args(args)
             .env_remove("TMUX")
             .output()
-            .expect(NO_TMUX);
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        let output = self.call(args);
+        let output = output.unwrap_or_else(|why| panic!("{why}: {NO_TMUX}"));
         assert!(output.status.success(), "tmux {args:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
@@ -132,7 +136,8 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
+        // It may not have come to be there.
+        drop(self.call(&["kill-server"]));
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) struct Asking {
     pub(crate) armed_at: Timestamp,
     /// The words why not are being written.
     pub(crate) is_denying: bool,
+    /// The user has seen it and wants to answer it later.
+    pub(crate) is_put_off: bool,
 }
 
 #[derive(Debug)]
@@ -176,8 +178,22 @@ impl App {
             return;
         }
         self.next_question();
+        self.offer_question();
+    }
+
+    /// Nothing has happened for a while: a question that came while the user typed comes up now.
+    pub(crate) fn idle(&mut self) {
+        if self.asking.number.is_some() && !self.asking.is_put_off && self.page == Page::Talk {
+            self.offer_question();
+        }
+    }
+
+    /// Gives the keyboard to the question, unless somebody needs it.
+    fn offer_question(&mut self) {
         let is_quiet = self.now.0.saturating_sub(self.last_key.0) >= QUIET;
-        if is_quiet && self.editor.is_empty() && self.focus == Focus::Input {
+        let is_free = self.focus == Focus::Input && !self.asking.is_denying;
+        if is_quiet && is_free && self.editor.is_empty() {
+            self.asking.armed_at = Timestamp(self.now.0 + GRACE);
             self.focus = Focus::Question;
         }
     }
@@ -208,6 +224,7 @@ impl App {
             chosen: 0,
             armed_at: Timestamp(self.now.0 + GRACE),
             is_denying: false,
+            is_put_off: false,
         };
         self.down = 0;
         if self.asking.number.is_none() && self.focus == Focus::Question {

@@ -80,7 +80,10 @@ fn serve(
         app.tick(now());
         let mut next = match got {
             Ok(input) => Some(input),
-            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                app.idle();
+                None
+            }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         while let Some(input) = next {

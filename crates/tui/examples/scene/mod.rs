@@ -7,9 +7,10 @@
 
 use gaffer_protocol::event::{AgentEnded, AgentStarted, SessionStarted};
 use gaffer_protocol::message::{Answer, StopReason, ToolInput};
+use gaffer_protocol::plan::{Plan, PlanState, Planned};
 use gaffer_protocol::{
-    AgentId, AgentName, Block, Cost, End, Event, EventKind, Json, Message, Question, ResultPart,
-    SessionId, Timestamp, ToolResult, ToolUse, Usage, Waiting,
+    AgentId, AgentName, Block, Cost, End, Event, EventKind, Json, Message, Phase, Question,
+    ResultPart, SessionId, Timestamp, ToolResult, ToolUse, Usage, Waiting,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -320,24 +321,27 @@ pub(crate) fn asking() -> Scene {
 
 /// A coordinator that wants its plan approved.
 pub(crate) fn planning() -> Scene {
+    let planned = |phase: Phase, order: Value| Planned { phase, order };
+    let plan = Plan {
+        text: "1. Find **why** the total is wrong.\n2. Mend it in one place.\n3. Prove it with `sh check.sh`."
+            .to_owned(),
+        orders: vec![
+            planned(
+                Phase::Implementation,
+                json!({"name": "mender", "phase": "implementation", "description": "mend src/total.rs and add a test for it", "files": ["src/total.rs", "tests/**"], "prompt": "src/total.rs, line 4: the loop begins at 1 and leaves out the first item. Let it begin at 0.\nDone when `sh check.sh` passes."}),
+            ),
+            planned(
+                Phase::Verification,
+                json!({"name": "checker", "subagent_type": "verifier", "description": "run sh check.sh, read the change", "depends_on": ["mender"], "prompt": "Read the diff of the last commit and run `sh check.sh`."}),
+            ),
+        ],
+        state: PlanState::Waiting,
+    };
     let mut scene = Scene::default();
     scene
         .begin()
         .human(0, "Mend the total, but show me a plan first.")
         .wait(2000)
-        .asks(
-            0,
-            7,
-            "ExitPlanMode",
-            json!({
-                "plan": "# Plan\n\n1. Find **why** the total is wrong.\n2. Mend it in one place.\n3. Prove it with `sh check.sh`.",
-                "allocation": [
-                    {"name": "reader", "phase": "research", "description": "read the code that makes the total", "files": ["src/**"]},
-                    {"name": "mender", "phase": "implementation", "description": "mend src/total.rs and add a test for it", "files": ["src/total.rs", "tests/**"]},
-                    {"name": "checker", "phase": "verification", "description": "run sh check.sh, read the change"}
-                ]
-            }),
-            &[],
-        );
+        .asks(0, 7, "Agent", json!(plan), &[]);
     scene
 }

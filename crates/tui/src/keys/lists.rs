@@ -103,6 +103,7 @@ impl App {
         let reply = match key.code {
             KeyCode::Esc => {
                 self.focus = Focus::Input;
+                self.asking.is_put_off = true;
                 self.hint = Some("the question waits; Ctrl-O comes back to it".to_owned());
                 None
             }

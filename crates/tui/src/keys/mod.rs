@@ -109,6 +109,7 @@ impl App {
     fn look_at_questions(&mut self) {
         if self.focus == Focus::Question {
             self.focus = Focus::Input;
+            self.asking.is_put_off = true;
             return;
         }
         if self.question().is_none() {

@@ -139,6 +139,48 @@ fn a_question_takes_no_key_that_was_meant_for_something_else() {
 }
 
 #[test]
+fn a_question_that_came_too_early_comes_up_when_nobody_types() {
+    let asking = scene::asking();
+    let (before, questions) = asking.events.split_at(scene::crew().events.len());
+    let mut app = App::new(Options::default());
+    before.iter().for_each(|event| app.event(event));
+    app.tick(questions[questions.len() - 1].at);
+    press(&mut app, KeyCode::Char('x'), NONE);
+    press(&mut app, KeyCode::Backspace, NONE);
+    questions.iter().for_each(|event| app.event(event));
+    app.idle();
+    assert_eq!(app.focus, Focus::Input, "somebody has just typed");
+    app.tick(gaffer_protocol::Timestamp(app.now.0 + 1500));
+    app.idle();
+    assert_eq!(app.focus, Focus::Question);
+    press(&mut app, KeyCode::Esc, NONE);
+    app.tick(gaffer_protocol::Timestamp(app.now.0 + 5000));
+    app.idle();
+    assert_eq!(app.focus, Focus::Input, "it was put off");
+}
+
+#[test]
+fn another_session_begins_with_an_empty_screen() {
+    let mut app = busy();
+    let before = app.model.session.clone().expect("a session");
+    let mut other = before.clone();
+    other.session = gaffer_protocol::SessionId::parse("another").expect("an id");
+    let event = |session| gaffer_protocol::Event {
+        seq: 0,
+        at: app.now,
+        agent: id(0),
+        kind: EventKind::SessionStarted(session),
+    };
+    let (same, other) = (event(before), event(other));
+    let workers = app.model.workers().count();
+    app.event(&same);
+    assert_eq!(app.model.workers().count(), workers, "it may be told again");
+    app.event(&other);
+    assert_eq!(app.model.workers().count(), 0);
+    assert!(app.question().is_none());
+}
+
+#[test]
 fn words_for_a_question_that_went_are_not_sent_to_anybody() {
     let mut app = busy();
     press(&mut app, KeyCode::Char('d'), NONE);

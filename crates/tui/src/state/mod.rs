@@ -252,11 +252,11 @@ impl Model {
     }
 
     fn asked(&mut self, agent: AgentId, question: &Arc<Question>) {
-        let text = format!(
-            "{} waits for permission: {}",
-            describe(&question.tool, &question.input),
-            question.reason
-        );
+        let what = match question.input.get("orders") {
+            Some(_) => "the plan".to_owned(),
+            None => describe(&question.tool, &question.input),
+        };
+        let text = format!("{what} waits for your word: {}", question.reason);
         self.say(agent, Mark::Question, &text);
         self.questions.push(Parked {
             agent,

@@ -37,10 +37,11 @@ pub(super) fn draw(app: &mut App, area: Rect, buffer: &mut Buffer) {
     let name = app.model.name_of(parked.agent);
     if app.focus != Focus::Question && !app.asking.is_denying {
         let waiting = count(app.model.questions.len(), "question");
-        let text = format!(
-            "? {waiting}: {name} wants {} · Ctrl-O",
-            parked.question.tool
-        );
+        let what = match is_plan(&parked.question) {
+            true => "has a plan".to_owned(),
+            false => format!("wants {}", flat(&parked.question.tool)),
+        };
+        let text = format!("? {waiting}: {name} {what} · Ctrl-O");
         put(
             &[Line::from(Span::styled(
                 pad(&text, columns),
@@ -123,8 +124,9 @@ fn reply_lines(app: &App, replies: &[(char, Reply)], columns: usize) -> Vec<Line
         .collect()
 }
 
+/// Orders that wait together, with what was said to them.
 fn is_plan(question: &Question) -> bool {
-    question.tool == "ExitPlanMode"
+    question.input.get("orders").is_some_and(Value::is_array)
 }
 
 fn is_plan_shown(app: &App) -> bool {
@@ -146,7 +148,7 @@ fn body(app: &App, parked: &Parked, columns: usize) -> Vec<Line<'static>> {
     let changed = change(&question.tool, input, 500);
     let shown: &[&str] = if is_plan(question) {
         lines.extend(plan(input, columns, app));
-        &["plan", "allocation", "workers", "tasks"]
+        &["text", "orders", "state"]
     } else if let Some(command) = text("command") {
         let mut painter = Painter::new("sh", look);
         for line in clean(command).split('\n') {
@@ -184,46 +186,57 @@ fn body(app: &App, parked: &Parked, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// A plan, and who is to do what.
+/// A plan, and who is to do what: the whole orders, since they are what is approved.
 fn plan(input: &Value, columns: usize, app: &App) -> Vec<Line<'static>> {
     let look = app.look;
     let mut lines = Vec::new();
-    if let Some(plan) = input.get("plan").and_then(Value::as_str) {
-        lines.extend(markdown::render(plan, columns, look));
+    if let Some(text) = input.get("text").and_then(Value::as_str) {
+        lines.extend(markdown::render(text.trim(), columns, look));
     }
-    let keys = ["allocation", "workers", "tasks"];
-    let tasks = keys.iter().find_map(|key| input.get(key)?.as_array());
-    let Some(tasks) = tasks else {
-        return lines;
-    };
-    lines.push(Line::default());
-    let title = count(tasks.len(), "worker");
-    lines.push(Line::from(Span::styled(
-        fit(&title, columns),
-        look.strong(),
-    )));
-    for task in tasks {
-        let text = |key: &str| task.get(key).and_then(Value::as_str).unwrap_or_default();
+    let orders = input.get("orders").and_then(Value::as_array);
+    for planned in orders.into_iter().flatten() {
+        let order = planned.get("order").unwrap_or(&Value::Null);
+        let text = |key: &str| order.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = match (text("name"), text("subagent_type")) {
+            ("", "") => "worker",
             ("", kind) => kind,
             (name, _) => name,
         };
-        let mut about = vec![text("phase").to_owned(), text("description").to_owned()];
-        let files = task.get("files").and_then(Value::as_array);
-        let files: Vec<&str> = files
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        about.push(files.join(" "));
-        about.retain(|part| !part.is_empty());
-        let about = match task.as_str() {
-            Some(text) => text.to_owned(),
-            None => about.join(" · "),
-        };
-        let first = Span::styled(format!("  {} ", pad(name, 14)), look.accent());
-        let next = Span::raw(" ".repeat(17));
-        lines.extend(wrap(&[Span::raw(flat(&about))], columns, &first, &next));
+        let phase = planned.get("phase").and_then(Value::as_str);
+        let about = [phase.unwrap_or_default(), text("description")];
+        let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
+        lines.push(Line::default());
+        let first = Span::styled(
+            format!("{} ", flat(name)),
+            look.accent().patch(look.strong()),
+        );
+        let margin = Span::raw("  ");
+        let about = Span::raw(flat(&about.join(" · ")));
+        lines.extend(wrap(&[about], columns, &first, &margin));
+        let terms = terms(order);
+        if !terms.is_empty() {
+            let terms = Span::styled(terms, look.dim());
+            lines.extend(wrap(&[terms], columns, &margin, &margin));
+        }
+        for line in clean(text("prompt").trim()).split('\n') {
+            lines.extend(wrap(&[Span::raw(line)], columns, &margin, &margin));
+        }
     }
     lines
+}
+
+/// What else an order says, on one line.
+fn terms(order: &Value) -> String {
+    const APART: [&str; 4] = ["name", "description", "prompt", "phase"];
+    let members = order.as_object().into_iter().flatten();
+    let members = members.filter(|(key, _)| !APART.contains(&key.as_str()));
+    let terms = members.map(|(key, value)| {
+        let listed = value.as_array().and_then(|all| {
+            let texts: Option<Vec<&str>> = all.iter().map(Value::as_str).collect();
+            Some(texts?.join(", "))
+        });
+        let text = value.as_str().map(str::to_owned).or(listed);
+        format!("{key}: {}", text.unwrap_or_else(|| value.to_string()))
+    });
+    flat(&terms.collect::<Vec<_>>().join(" · "))
 }
