@@ -11,6 +11,9 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   gaffer demo                                       see it work: no key, no network
+  gaffer                                            talk with it at the terminal
+  gaffer \"why does the check fail?\"                 the same, with the first words said
+  gaffer --resume                                   the last session, at the terminal
   gaffer -p \"why does the check fail? mend it\"       one task, then the answer
   git diff | gaffer -p \"review this\"                 with more on standard input
   gaffer -p --output-format stream-json < task.md   every event as a line of JSON
@@ -36,7 +39,8 @@ pub(crate) struct Args {
     #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1)]
     pub(crate) print: Option<Option<String>>,
 
-    /// The prompt, where it does not stand right behind -p.
+    /// The prompt: what is said first at the terminal, or the task where it does not stand right
+    /// behind -p.
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
 

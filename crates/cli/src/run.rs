@@ -87,9 +87,9 @@ pub(crate) fn run(job: Job, view: Option<Box<dyn View>>) -> anyhow::Result<Done>
     done
 }
 
-async fn session(mut job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<Done> {
+async fn session(job: Job, bus: Arc<Bus>, clock: Arc<SystemClock>) -> anyhow::Result<Done> {
     let mut signals = Signals::listen()?;
-    let prompt = job.prompt.take();
+    let prompt = job.prompt.clone();
     let mut stage = Stage::set(job, bus, clock)?;
     let stop = CancellationToken::new();
     let end = {

@@ -17,7 +17,9 @@ use crate::run::Job;
 use crate::setup;
 use crate::system::{self, SystemClock, SystemEntropy};
 use anyhow::Context as _;
+use clap::CommandFactory as _;
 use gaffer_protocol::{AgentId, Clock, Command, Event, EventKind, SessionId};
+use gaffer_tools::nearest::nearest;
 use gaffer_tools::question::Questions;
 use gaffer_workspace::handles::Handles;
 use session::{Over, play};
@@ -139,6 +141,12 @@ fn check(args: &Args) -> Result<Common, Usage> {
             "standard input and output are no terminal: give a prompt with `gaffer -p \"…\"`, or try `gaffer demo`",
         ));
     }
+    if let Some(name) = args.prompt.as_deref().and_then(misspelt) {
+        let prompt = args.prompt.as_deref().unwrap_or_default();
+        return Err(Usage::new(format!(
+            "there is no command `{prompt}`; did you mean `gaffer {name}`? A prompt of one word can be given with -p"
+        )));
+    }
     let only = match args {
         Args {
             json_schema: Some(_),
@@ -154,6 +162,15 @@ fn check(args: &Args) -> Result<Common, Usage> {
         Some(flag) => Err(Usage::new(format!("{flag} is for runs with -p"))),
         None => Ok(args.common.clone()),
     }
+}
+
+/// The command that a prompt of one word was meant to be.
+fn misspelt(prompt: &str) -> Option<String> {
+    let is_word = prompt.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
+    let commands = Args::command();
+    let names = commands.get_subcommands().map(|command| command.get_name());
+    let near = nearest(prompt, names).filter(|_| is_word && !prompt.is_empty())?;
+    Some(near.to_owned())
 }
 
 /// What is said on the way becomes a notice: the terminal is the UI's.
@@ -194,4 +211,17 @@ fn bridge(commands: Receiver<Command>) -> anyhow::Result<UnboundedReceiver<Comma
         })
         .context("cannot start the thread for commands")?;
     Ok(receiver)
+}
+
+#[cfg(test)]
+mod words {
+    use super::misspelt;
+
+    #[test]
+    fn a_misspelt_command_is_no_prompt() {
+        assert_eq!(misspelt("sesions").as_deref(), Some("sessions"));
+        assert_eq!(misspelt("exprot").as_deref(), Some("export"));
+        assert_eq!(misspelt("refactor"), None);
+        assert_eq!(misspelt("show me the sessions"), None);
+    }
 }

@@ -34,13 +34,13 @@ pub(super) async fn play(
     commands: &mut UnboundedReceiver<Command>,
 ) -> anyhow::Result<Over> {
     let Ready {
-        mut job,
+        job,
         bus,
         early,
         questions,
     } = ready;
     let mut signals = Signals::at_terminal()?;
-    let prompt = job.prompt.take();
+    let prompt = job.prompt.clone();
     let (is_old, home) = (job.old.is_some(), job.home.clone());
     let mut stage = Stage::set(job, bus.clone(), Arc::new(SystemClock))?;
     early.connect(stage.crew.events());
@@ -69,11 +69,19 @@ pub(super) async fn play(
     let (end, (next, is_by_signal)) = tokio::join!(work(&mut stage.agent, &desk, &stop), serving);
     let (is_used, folder) = (desk.is_used(), stage.workshop.folder.clone());
     drop(desk);
+    let id = stage.workshop.session.clone();
+    let done = tokio::select! {
+        done = stage.close(end) => done,
+        // Whoever asks again does not want to wait; what is left is ended by its wardens.
+        () = signals.arrived() => anyhow::bail!(
+            "left before everybody had ended; gaffer --resume {id} goes on"
+        ),
+    };
     let Done {
         session,
         transcript,
         ..
-    } = stage.close(end).await;
+    } = done;
     bus.close();
     if !is_used {
         // An empty session would stand in every list.

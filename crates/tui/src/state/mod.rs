@@ -140,6 +140,11 @@ impl Model {
         if let EventKind::Input(message) = &event.kind {
             self.heard(event.agent, &message.blocks);
         }
+        if matches!(event.kind, EventKind::Waiting(Waiting::Mail)) {
+            // Whoever rests has heard all there is; what a hook refused will not be heard.
+            let to = (Some(event.agent) != self.main).then_some(event.agent);
+            self.unheard.retain(|(reader, _)| *reader != to);
+        }
         let Some(agent) = self.agent_mut(event.agent) else {
             return;
         };
