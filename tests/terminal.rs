@@ -251,6 +251,21 @@ fn a_session_from_the_first_key_to_the_last() {
     tmux.enter("clear; stty -a");
     let stty = tmux.sees("opost");
     assert!(is_sane(&stty), "{stty}");
+
+    // All of it is there again, the workers with their words.
+    tmux.enter(&format!("clear; {}", tmux.gaffer("--continue")));
+    tmux.sees("tester completed: Wrapped up.");
+    tmux.press(&["Tab"]);
+    tmux.sees("Enter open");
+    tmux.press(&["Down", "Enter"]);
+    let opened = tmux.sees("(worker) · Esc back");
+    let words = match opened.contains("tester (worker)") {
+        true => "› wrap it up",
+        false => "✓ Bash sh make.sh",
+    };
+    tmux.sees(words);
+    tmux.press(&["C-c", "C-c"]);
+    tmux.sees("to go on: gaffer --resume");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use gaffer_model::provider::{Deadlines, Kind};
 use gaffer_model::retry::{Patience, Retrying};
 use gaffer_model::script::{Script, Scripted};
 use gaffer_model::{Gate, Prices};
-use gaffer_protocol::{AgentId, Command, Event, EventKind, Permission, Question, SessionId};
+use gaffer_protocol::{Command, Event, EventKind, Permission, Question, SessionId};
 use gaffer_store::Home;
 use gaffer_tools::question::Questions;
 use std::collections::BTreeMap;
@@ -117,7 +117,8 @@ impl Sitter {
     }
 
     /// The worker of this name, when it starts.
-    async fn worker(&mut self, name: &str) -> AgentId {
+    #[cfg(feature = "coordinator")]
+    async fn worker(&mut self, name: &str) -> gaffer_protocol::AgentId {
         let started = |event: &Event| match &event.kind {
             EventKind::AgentStarted(started) if started.name.as_str() == name => Some(event.agent),
             _ => None,

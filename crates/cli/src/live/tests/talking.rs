@@ -5,6 +5,7 @@ use crate::mode::Mode;
 use gaffer_protocol::{Command, End, EventKind};
 use gaffer_store::{Entry, Fold, records::Line};
 
+#[cfg(feature = "coordinator")]
 fn start(name: &str) -> String {
     format!(
         "{{ tool: Agent, input: {{ description: Work of {name}, name: {name}, prompt: go, phase: research }} }}"
