@@ -1,7 +1,7 @@
 //! The real program in a real terminal: keys go in, screens come out, and the shell is as it was.
 
 use crate::harness::Place;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -18,15 +18,15 @@ struct Tmux {
 }
 
 impl Tmux {
-    /// A shell, or what else runs there instead.
-    fn new(place: Place, command: &str) -> Self {
+    /// With a shell in it.
+    fn new(place: Place) -> Self {
         let socket = place.root.path().join("tmux");
         let tmux = Self { place, socket };
         let path = std::env::var("PATH").unwrap_or_default();
         let (home, project) = (tmux.place.home(), tmux.place.project());
         let temp = tmux.place.root.path().join("tmp");
         let line = format!(
-            "cd '{}' && exec env -i PATH='{path}' HOME='{}' TMPDIR='{}' TERM=screen PS1='ready$ ' {command}",
+            "cd '{}' && exec env -i PATH='{path}' HOME='{}' TMPDIR='{}' TERM=screen PS1='ready$ ' sh",
             project.display(),
             home.display(),
             temp.display(),
@@ -41,11 +41,6 @@ impl Tmux {
             "-s",
             "t",
             &line,
-            ";",
-            "set-option",
-            "-g",
-            "remain-on-exit",
-            "on",
         ]);
         tmux
     }
@@ -80,11 +75,6 @@ impl Tmux {
 
     fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-t", "t"])
-    }
-
-    fn about(&self, what: &str) -> String {
-        let text = self.tmux(&["display-message", "-p", "-t", "t", what]);
-        text.trim().to_owned()
     }
 
     /// Looks at the screen until it is as it should be.
@@ -148,7 +138,8 @@ fn place(script: &str) -> Place {
     let settings = place.write("settings.json", settings);
     let script = place.write("script.yaml", script);
     let start = format!(
-        "#!/bin/sh\nexec '{}' --provider scripted --model '{}' --settings '{}' --sandbox off \"$@\"\n",
+        "#!/bin/sh\necho $$ > '{}/program'\nexec '{}' --provider scripted --model '{}' --settings '{}' --sandbox off \"$@\"\n",
+        place.root.path().display(),
         env!("CARGO_BIN_EXE_gaffer"),
         script.display(),
         settings.display(),
@@ -193,7 +184,7 @@ agents:
 fn a_session_from_the_first_key_to_the_last() {
     let place = place(CREW);
     place.write("project/make.sh", "echo x > made.txt\n");
-    let tmux = Tmux::new(place, "sh");
+    let tmux = Tmux::new(place);
     tmux.sees("ready$");
     tmux.enter(&tmux.gaffer(""));
     tmux.sees("say what is to be done");
@@ -271,7 +262,7 @@ fn a_session_from_the_first_key_to_the_last() {
 #[test]
 fn another_session_takes_this_ones_place() {
     let script = "agents: [{ prompt: the first, steps: [{ say: First said. }, { expect: [{ text: what now }], say: Third said. }] }, { prompt: the second, steps: [{ say: Second said. }] }]";
-    let tmux = Tmux::new(place(script), "sh");
+    let tmux = Tmux::new(place(script));
     tmux.sees("ready$");
     tmux.enter(&tmux.gaffer("--mode normal 'the first'"));
     tmux.sees("First said.");
@@ -325,31 +316,27 @@ agents:
     steps:
       - { calls: [{ tool: Bash, input: { command: echo $$ > pid; exec sleep 4000 } }] }
 ";
-    let place = place(script);
-    let start = format!(
-        "'{}/gaffer' --allowed-tools Bash 'let it sleep'",
-        place.root.path().display()
-    );
-    let tmux = Tmux::new(place, &start);
+    let tmux = Tmux::new(place(script));
+    tmux.sees("ready$");
+    tmux.enter(&tmux.gaffer("--allowed-tools Bash 'let it sleep'"));
     tmux.sees("It sleeps.");
     let file = tmux.place.project().join("pid");
     tmux.until("the command", |_| {
         std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'))
     });
-    let number = |text: &str| text.trim().parse::<i32>().unwrap();
-    let sleeper = number(&std::fs::read_to_string(&file).unwrap());
-    let program = number(&tmux.about("#{pane_pid}"));
-    let pid = |raw: i32| rustix::process::Pid::from_raw(raw).unwrap();
-    assert!(rustix::process::test_kill_process(pid(sleeper)).is_ok());
-    rustix::process::kill_process(pid(program), rustix::process::Signal::TERM).unwrap();
-    tmux.until("the end of the program", |_| {
-        !tmux.about("#{pane_dead_status}").is_empty()
-    });
-    let end = tmux.tmux(&["capture-pane", "-p", "-S", "-50", "-t", "t"]);
-    assert!(end.contains("to go on: gaffer --resume"), "{end}");
-    assert_eq!(tmux.about("#{pane_dead_status}"), "130", "{end}");
-    assert_eq!(tmux.about("#{alternate_on}"), "0");
-    assert!(rustix::process::test_kill_process(pid(sleeper)).is_err());
+    let pid = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+    };
+    let (sleeper, program) = (pid(&file), pid(&tmux.place.root.path().join("program")));
+    assert!(rustix::process::test_kill_process(sleeper).is_ok());
+    rustix::process::kill_process(program, rustix::process::Signal::TERM).unwrap();
+    let left = tmux.sees("to go on: gaffer --resume");
+    assert!(!left.contains("It sleeps."), "{left}");
+    tmux.enter("echo code=$?; stty -a");
+    let stty = tmux.sees("opost");
+    assert!(stty.contains("code=130") && is_sane(&stty), "{stty}");
+    assert!(rustix::process::test_kill_process(sleeper).is_err());
     let records = tmux.place.transcripts();
     let ends = records.iter().filter(|path| {
         let text = std::fs::read_to_string(path).unwrap();
