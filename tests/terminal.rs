@@ -1,6 +1,7 @@
 //! The real program in a real terminal: keys go in, screens come out, and the shell is as it was.
 
 use crate::harness::Place;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -304,9 +305,7 @@ fn another_session_takes_this_ones_place() {
     tmux.sees("to go on:");
 }
 
-#[test]
-fn a_signal_ends_the_crew_and_gives_the_terminal_back() {
-    let script = r"
+const SLEEP: &str = r"
 agents:
   - name: main
     steps:
@@ -316,7 +315,17 @@ agents:
     steps:
       - { calls: [{ tool: Bash, input: { command: echo $$ > pid; exec sleep 4000 } }] }
 ";
-    let tmux = Tmux::new(place(script));
+
+/// Whether a process runs. One that has ended may wait for long until somebody asks how.
+fn is_alive(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().unwrap_or_default();
+    test_kill_process(pid).is_ok() && !state.starts_with('Z')
+}
+
+/// A session whose worker runs a command, and the processes of both.
+fn asleep() -> (Tmux, [Pid; 2]) {
+    let tmux = Tmux::new(place(SLEEP));
     tmux.sees("ready$");
     tmux.enter(&tmux.gaffer("--allowed-tools Bash 'let it sleep'"));
     tmux.sees("It sleeps.");
@@ -326,23 +335,47 @@ agents:
     });
     let pid = |path: &Path| {
         let text = std::fs::read_to_string(path).unwrap();
-        rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+        Pid::from_raw(text.trim().parse().unwrap()).unwrap()
     };
-    let (sleeper, program) = (pid(&file), pid(&tmux.place.root.path().join("program")));
-    assert!(rustix::process::test_kill_process(sleeper).is_ok());
-    rustix::process::kill_process(program, rustix::process::Signal::TERM).unwrap();
-    let left = tmux.sees("to go on: gaffer --resume");
-    assert!(!left.contains("It sleeps."), "{left}");
-    tmux.enter("echo code=$?; stty -a");
-    let stty = tmux.sees("opost");
-    assert!(stty.contains("code=130") && is_sane(&stty), "{stty}");
-    assert!(rustix::process::test_kill_process(sleeper).is_err());
-    let records = tmux.place.transcripts();
+    let program = tmux.place.root.path().join("program");
+    let processes = [pid(&program), pid(&file)];
+    assert!(processes.iter().all(|it| is_alive(*it)));
+    (tmux, processes)
+}
+
+/// The records of all agents end with a word about it.
+fn assert_interrupted(place: &Place) {
+    let records = place.transcripts();
     let ends = records.iter().filter(|path| {
         let text = std::fs::read_to_string(path).unwrap();
         text.trim_end().ends_with(r#"{"end":"interrupted"}}"#)
     });
     assert_eq!(ends.count(), 2, "{records:?}");
+}
+
+#[test]
+fn a_signal_ends_the_crew_and_gives_the_terminal_back() {
+    let (tmux, [program, sleeper]) = asleep();
+    kill_process(program, Signal::TERM).unwrap();
+    let left = tmux.sees("to go on: gaffer --resume");
+    assert!(!left.contains("It sleeps."), "{left}");
+    tmux.enter("echo code=$?; stty -a");
+    let stty = tmux.sees("opost");
+    assert!(stty.contains("code=130") && is_sane(&stty), "{stty}");
+    assert!(!is_alive(sleeper));
+    assert_interrupted(&tmux.place);
+}
+
+#[test]
+fn with_the_terminal_goes_the_crew() {
+    let (tmux, processes) = asleep();
+    tmux.tmux(&["kill-server"]);
+    let begin = Instant::now();
+    while processes.iter().any(|it| is_alive(*it)) {
+        assert!(begin.elapsed() < DEADLINE, "still there: {processes:?}");
+        std::thread::sleep(LOOK);
+    }
+    assert_interrupted(&tmux.place);
 }
 
 #[test]
