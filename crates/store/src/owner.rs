@@ -1,7 +1,9 @@
 //! Who owns a session: one process, for as long as it holds the lock on `owner.json`.
 //!
 //! The kernel lets go of the lock when the process is gone, however it went, so a dead owner's
-//! session is simply free. What stands in the file is for people: who has it, and since when.
+//! session is simply free. Only a process that it was about to start can have the lock a moment
+//! longer, until it is the program that it is to be. What stands in the file is for people: who has
+//! it, and since when.
 
 use crate::session::SessionFolder;
 use gaffer_protocol::Timestamp;
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 const FILE: &str = "owner.json";
@@ -42,17 +45,39 @@ fn owner(owner: Option<&Owner>) -> String {
     }
 }
 
-/// Locks a session's file. Whoever only looks has it for a moment, so a few tries are made.
-fn lock(file: &File) -> Result<(), TryLockError> {
+/// Locks a session's file. Whoever only looks has it for a moment, so a few tries are made; more
+/// where its owner is dead, since nobody can have it for long then.
+fn lock(file: &mut File) -> Result<(), TryLockError> {
     const TRIES: u32 = 5;
+    const TRIES_AFTER_DEATH: u32 = 400;
     const PAUSE: Duration = Duration::from_millis(5);
-    for _ in 1..TRIES {
+    for tries in 1..TRIES_AFTER_DEATH {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {}
             other => return other,
         }
+        if tries >= TRIES && !written_owner(file).is_some_and(|owner| owner.is_dead()) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
     }
     file.try_lock()
+}
+
+/// Who has a session, as the file says it. Whoever has it may be writing it right now.
+fn written_owner(file: &mut File) -> Option<Owner> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+impl Owner {
+    /// Whether its process is gone for certain.
+    fn is_dead(&self) -> bool {
+        let processes = Path::new("/proc");
+        processes.join("self").exists() && !processes.join(self.pid.to_string()).exists()
+    }
 }
 
 impl SessionFolder {
@@ -81,14 +106,10 @@ impl SessionFolder {
             .truncate(false)
             .mode(0o600)
             .open(self.path().join(FILE))?;
-        match lock(&file) {
+        match lock(&mut file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                // Whoever has it may be writing it right now.
-                let read = file.read_to_string(&mut text).ok();
-                let owner = read.and_then(|_| serde_json::from_str(&text).ok());
-                return Err(OwnerError::Owned(owner));
+                return Err(OwnerError::Owned(written_owner(&mut file)));
             }
             Err(TryLockError::Error(why)) => return Err(why.into()),
         }
@@ -111,6 +132,30 @@ impl SessionFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a dead owner was about to start may hold the lock a little longer.
+    #[test]
+    fn the_session_of_a_dead_owner_is_waited_for() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = SessionFolder::at(temp.path().to_owned());
+        drop(folder.own(Timestamp(1)).unwrap());
+        let path = folder.path().join(FILE);
+        let dead = Owner {
+            // No process has so high a number.
+            pid: u32::MAX,
+            since: Timestamp(1),
+        };
+        std::fs::write(&path, serde_json::to_vec(&dead).unwrap()).unwrap();
+        let left = File::open(&path).unwrap();
+        left.try_lock().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(200));
+                drop(left);
+            });
+            drop(folder.own(Timestamp(2)).unwrap());
+        });
+    }
 
     #[test]
     fn a_session_has_one_owner_at_a_time() {
