@@ -193,7 +193,8 @@ async fn scores_are_kept_for_each_order_of_a_task() {
             {"expect": [{"of": "m", "error": false, "result": "Advice: status"}], "say": "Waiting."},
             {"when": {"notifications": 3}, "say": "Done."},
         ]},
-        {"steps": [{"say": "Done."}, {"say": "Well."}]},
+        // They take a moment, so that the coordinator has said its word before they report.
+        {"steps": [{"delay": "1s", "say": "Done."}, {"delay": "1s", "say": "Well."}]},
     ]});
     let mut world = World::new(Plan::script(&script.to_string()));
     assert_eq!(world.run("go").await, End::Done);
