@@ -42,7 +42,10 @@ impl Yard {
         let before = Worktree::find(new.place, new.name);
         if let Some(tree) = before.filter(Worktree::is_whole) {
             return match tree.path.is_dir() {
-                true => Ok(None),
+                true => {
+                    self.trees().await?.take_stale_locks(&tree).await;
+                    Ok(None)
+                }
                 // Another in its place would hide that its work is gone.
                 false => Err(format!(
                     "its worktree {} is gone; its branch is {}",

@@ -16,6 +16,7 @@ mod merge;
 mod name;
 mod prune;
 mod record;
+mod stale;
 mod state;
 mod trace;
 mod walk;

@@ -252,3 +252,36 @@ async fn a_making_that_was_cut_short_is_found_and_kept_or_taken_back() {
         "1"
     );
 }
+
+#[tokio::test]
+async fn locks_of_a_killed_git_go_unless_somebody_is_at_work() {
+    let (world, trees, tree) = one().await;
+    let own = world.at("p/.git/worktrees/agent-00c0ffee");
+    let branch = world.at("p/.git").join(tree.reference() + ".lock");
+    let of_all = world.at("p/.git/index.lock");
+    let lock = || {
+        for path in [&own.join("index.lock"), &own.join("HEAD.lock"), &branch] {
+            std::fs::write(path, "").unwrap();
+        }
+    };
+    lock();
+    std::fs::write(&of_all, "").unwrap();
+    let commit = "git commit -q --allow-empty -m x 2>&1";
+    let refused = world.sh(&tree.path, &format!("{commit} || true")).await;
+    assert!(refused.contains("lock"), "{refused}");
+    trees.take_stale_locks(&tree).await;
+    assert_eq!(world.sh(&tree.path, commit).await, "");
+    assert!(of_all.exists(), "it may be the user's");
+
+    lock();
+    let at_work = "touch ../here; until [ -e ../go ]; do sleep 0.02; done; \
+        ls $(git rev-parse --git-dir)/*.lock | wc -l";
+    let (left, ()) = tokio::join!(world.sh(&tree.path, at_work), async {
+        while !world.place().join("here").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        trees.take_stale_locks(&tree).await;
+        std::fs::write(world.place().join("go"), "").unwrap();
+    });
+    assert_eq!(left, "2");
+}
