@@ -9,6 +9,7 @@ use crate::{events, gaffer, options, process};
 use anyhow::{Context, ensure};
 use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 
 const READS: u64 = 5;
 const DELAY: Duration = Duration::from_millis(100);
@@ -33,6 +34,9 @@ struct Row {
     in_flight: u64,
     coordinator: u64,
     connections: u64,
+    /// Kept until all have run: on a file system without a journal ext4 passes over what was
+    /// deleted in the last minutes, one by one, whenever a file is made.
+    _homes: Vec<TempDir>,
 }
 
 pub(crate) fn run() -> anyhow::Result<Report> {
@@ -106,6 +110,8 @@ fn add_goals(report: &mut Report, row: &Row, ideal: Duration) {
         }
         1000 => {
             report.time_goal("1000: within 2 s", row.wall <= Duration::from_secs(2));
+            let holds = row.cpu_a_turn() <= MOST_CPU;
+            report.time_goal("1000: 0.3 ms of CPU a worker's turn", holds);
             report.goal("1000: within 150 MiB", row.peak <= 150 << 20);
         }
         10_000 => report.goal("10,000: all finish, under 1 GiB", row.peak < 1 << 30),
@@ -157,28 +163,31 @@ fn best(binary: &Path, workers: u64, runs: usize) -> anyhow::Result<Row> {
     for _ in 0..runs {
         all.push(once(binary, plan, workers)?);
     }
-    let (used, seen) = all
-        .iter()
-        .min_by_key(|(used, _)| used.wall)
-        .context("no run")?;
+    let best = all.iter().min_by_key(|ran| ran.used.wall);
+    let Ran { used, seen, .. } = best.context("no run")?;
+    let in_flight = all.iter().map(|ran| ran.seen.most_in_flight);
     Ok(Row {
         workers,
         wall: used.wall,
         cpu: used.cpu,
-        peak: all.iter().map(|(used, _)| used.peak).max().unwrap_or(0),
-        in_flight: all
-            .iter()
-            .map(|(_, seen)| seen.most_in_flight)
-            .min()
-            .unwrap_or(0),
+        peak: all.iter().map(|ran| ran.used.peak).max().unwrap_or(0),
+        in_flight: in_flight.min().unwrap_or(0),
         coordinator: seen.coordinator,
         connections: seen.connections,
+        _homes: all.into_iter().map(|ran| ran.home).collect(),
     })
+}
+
+/// A session that came to its end, and where.
+pub(crate) struct Ran {
+    pub(crate) used: Used,
+    pub(crate) seen: Seen,
+    home: TempDir,
 }
 
 /// One session of a crew against a server of its own. A run in which a worker had fewer turns
 /// than it should would look quick, so it ends the bench.
-pub(crate) fn once(binary: &Path, plan: Plan, places: u64) -> anyhow::Result<(Used, Seen)> {
+pub(crate) fn once(binary: &Path, plan: Plan, places: u64) -> anyhow::Result<Ran> {
     let server = Process::start(plan)?;
     let home = tempfile::tempdir()?;
     std::fs::write(home.path().join(events::FILE), events::file())?;
@@ -192,5 +201,5 @@ pub(crate) fn once(binary: &Path, plan: Plan, places: u64) -> anyhow::Result<(Us
         (seen.finished, seen.workers) == (workers, asked),
         "the server saw {seen:?}"
     );
-    Ok((used, seen))
+    Ok(Ran { used, seen, home })
 }

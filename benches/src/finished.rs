@@ -44,5 +44,5 @@ fn peak(binary: &Path, rounds: u64) -> anyhow::Result<u64> {
         worker_delay: 20,
         ..Plan::default()
     };
-    Ok(crew::once(binary, plan, WORKERS)?.0.peak)
+    Ok(crew::once(binary, plan, WORKERS)?.used.peak)
 }

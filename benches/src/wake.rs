@@ -22,7 +22,7 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         worker_delay: 30,
         ..Plan::default()
     };
-    let (_, seen) = crew::once(&binary, plan, 1)?;
+    let seen = crew::once(&binary, plan, 1)?.seen;
     ensure!(
         seen.wakes.len() as u64 == ROUNDS,
         "the coordinator was woken {} times",
