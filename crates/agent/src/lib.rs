@@ -24,6 +24,6 @@ pub use allowance::{Allowance, GRACE, Say, Unlimited};
 pub use compact::{Compaction, CompactionLimits, Memo, Request as CompactionRequest};
 pub use context::Surroundings;
 pub use documents::{Document, Documents};
-pub use inbox::{Inbox, Sender, inbox};
+pub use inbox::{Announced, Inbox, Sender, inbox};
 pub use memory::{Memory, MemoryError};
 pub use places::Places;

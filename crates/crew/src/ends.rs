@@ -6,7 +6,7 @@ use crate::notes::Notes;
 use crate::report::Report;
 use crate::roster::{Progress, Roster, State};
 use crate::worker;
-use gaffer_agent::Sender;
+use gaffer_agent::{Announced, Sender};
 use gaffer_protocol::event::AgentEnded;
 use gaffer_protocol::{AgentId, Block, End, EventKind, MailId, Notification, Origin, Status};
 use gaffer_store::book::{Change, Letter, Step};
@@ -126,7 +126,11 @@ impl Crew {
             Some(record) => step.after(record),
             None => step,
         };
-        if let Err(why) = parts.book.write(step).await {
+        // One who hears of other ends meanwhile waits for this one: a turn costs more.
+        let announced = self.announce(id);
+        let written = parts.book.write(step).await;
+        drop(announced);
+        if let Err(why) = written {
             // It is told all the same; only a crash could lose it now.
             let word = format!("the end of {} could not be taken down: {why}", report.name);
             self.emit(parts.main, EventKind::Notice(word));
@@ -318,6 +322,12 @@ impl Crew {
             }
         }
         self.0.parts.main_inbox.clone()
+    }
+
+    /// Lets whoever is to hear of a task's end know that it is about to be told.
+    fn announce(&self, id: AgentId) -> Announced {
+        let above = self.reader_above(id);
+        self.way_to(&self.0.roster(), above).announce()
     }
 
     /// How much may still be told of results.
