@@ -61,6 +61,8 @@ mod harness;
 mod headless;
 mod hooks;
 #[cfg(feature = "coordinator")]
+mod http2;
+#[cfg(feature = "coordinator")]
 mod integrate;
 mod jobs;
 #[cfg(feature = "coordinator")]

@@ -23,22 +23,14 @@ pub(crate) async fn read_request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
 ) -> io::Result<Option<Request>> {
-    let head_end = loop {
-        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-            break at + 4;
-        }
-        if stream.read_buf(buffer).await? == 0 {
-            return Ok(None);
-        }
+    let Some(head_end) = head(stream, buffer).await? else {
+        return Ok(None);
     };
     let head = String::from_utf8_lossy(&buffer[..head_end]).into_owned();
     let mut lines = head.lines();
     let path = lines.next().and_then(|line| line.split(' ').nth(1));
     let path = path.unwrap_or_default().to_owned();
-    let headers: Vec<(String, String)> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
+    let headers = headers(lines);
     let length = headers.iter().find(|(name, _)| name == "content-length");
     let length: usize = length.map_or(0, |(_, value)| value.parse().unwrap_or(0));
     while buffer.len() < head_end + length {
@@ -53,6 +45,25 @@ pub(crate) async fn read_request(
         headers,
         body,
     }))
+}
+
+/// Reads until a head is whole; answers where it ends, or `None` where nothing more comes.
+async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+    loop {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            return Ok(Some(at + 4));
+        }
+        if stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
+    lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect()
 }
 
 /// A whole answer that is no stream.
@@ -89,4 +100,81 @@ pub(crate) async fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()>
 
 pub(crate) async fn end_stream(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"0\r\n\r\n").await
+}
+
+/// An answer whose body is still to be read.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    /// What is left of a body whose length is known.
+    left: Option<usize>,
+}
+
+/// The head of an answer.
+pub(crate) async fn read_answer(mut stream: TcpStream) -> io::Result<Answering> {
+    let mut buffer = Vec::new();
+    let head_end = head(&mut stream, &mut buffer).await?;
+    let head_end = head_end.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let text = String::from_utf8_lossy(&buffer[..head_end]).into_owned();
+    buffer.drain(..head_end);
+    let mut lines = text.lines();
+    let status = lines
+        .next()
+        .and_then(|line| line.split(' ').nth(1)?.parse().ok());
+    let headers = headers(lines);
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    Ok(Answering {
+        status: status.ok_or(io::ErrorKind::InvalidData)?,
+        left: length.and_then(|(_, value)| value.parse().ok()),
+        headers,
+        stream,
+        buffer,
+    })
+}
+
+impl Answering {
+    /// The next piece of the body, or nothing at its end.
+    pub(crate) async fn piece(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let (length, is_chunk) = match self.left.take() {
+            Some(length) => (length, false),
+            None => match self.chunk_length().await? {
+                Some(length) => (length, true),
+                None => return Ok(None),
+            },
+        };
+        let whole = length + if is_chunk { 2 } else { 0 };
+        while self.buffer.len() < whole {
+            self.more().await?;
+        }
+        let mut piece: Vec<u8> = self.buffer.drain(..whole).collect();
+        piece.truncate(length);
+        Ok((length > 0).then_some(piece))
+    }
+
+    async fn chunk_length(&mut self) -> io::Result<Option<usize>> {
+        let is_chunked = |(name, _): &(String, String)| name == "transfer-encoding";
+        if !self.headers.iter().any(is_chunked) {
+            return Ok(None);
+        }
+        let end = loop {
+            if let Some(at) = self.buffer.windows(2).position(|window| window == b"\r\n") {
+                break at;
+            }
+            self.more().await?;
+        };
+        let line: Vec<u8> = self.buffer.drain(..end + 2).collect();
+        let text = String::from_utf8_lossy(&line[..end]);
+        let length = usize::from_str_radix(text.trim(), 16);
+        Ok(Some(length.map_err(io::Error::other)?))
+    }
+
+    async fn more(&mut self) -> io::Result<()> {
+        match self.stream.read_buf(&mut self.buffer).await? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
 }

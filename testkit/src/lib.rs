@@ -9,6 +9,7 @@
 mod check;
 mod decode;
 pub mod encode;
+mod front;
 mod http;
 mod limit;
 mod server;
@@ -16,6 +17,7 @@ pub mod web;
 pub mod world;
 
 pub use check::{asks_for_summary, head, is_compacted, violations};
+pub use front::Front;
 pub use limit::Limit;
 pub use server::{Asked, Decide, Server, Small};
 

@@ -174,6 +174,10 @@ impl Server {
         }
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub fn base(&self) -> String {
         format!("http://{}", self.address)
     }

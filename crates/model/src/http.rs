@@ -9,9 +9,9 @@ use crate::{DeltaSink, Model};
 use futures_util::future::BoxFuture;
 use gaffer_protocol::Answer;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response, Url, Version};
 use secrecy::{ExposeSecret, SecretString};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -76,7 +76,11 @@ impl HttpModel {
         let late = |_| no_first_byte(self.deadlines.first_byte);
         let sent = timeout_at(first_byte, request.send());
         let response = sent.await.map_err(late)?;
-        let response = response.map_err(|error| connection(&error))?;
+        let response = response.map_err(|error| {
+            self.pool.forget();
+            connection(&error)
+        })?;
+        self.pool.learn(response.version());
         let response = self.check(response).await?;
         let decoder = self.wire.decoder();
         read_stream(response, decoder, self.deadlines, first_byte, deltas).await
@@ -244,11 +248,16 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     slots: Mutex<Vec<Slot>>,
+    /// The server has answered in HTTP/2. A client that knows so makes one connection and has all
+    /// streams wait for it; one that does not makes a connection for each and drops all but one.
+    speaks_h2: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Slot {
     client: Client,
+    /// It speaks nothing but HTTP/2.
+    is_h2: bool,
     streams: Arc<AtomicU32>,
 }
 
@@ -263,15 +272,32 @@ impl Drop for Stream {
 }
 
 impl Pool {
+    /// What the server speaks is known by what it answered in.
+    fn learn(&self, version: Version) {
+        let is_h2 = version == Version::HTTP_2;
+        self.speaks_h2.store(is_h2, Ordering::Relaxed);
+    }
+
+    /// What failed may have failed because another server stands there now, or a proxy.
+    fn forget(&self) {
+        if self.speaks_h2.swap(false, Ordering::Relaxed) {
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.retain(|slot| !slot.is_h2);
+        }
+    }
+
     fn client(&self, tls: bool) -> Result<(Client, Stream), ModelError> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let free = |slot: &&Slot| slot.streams.load(Ordering::Relaxed) < STREAMS_A_CLIENT;
         let slot = match slots.iter().find(free) {
             Some(slot) => slot,
             None => {
-                let client = build_client(tls)?;
-                let streams = Arc::default();
-                slots.push(Slot { client, streams });
+                let is_h2 = tls && self.speaks_h2.load(Ordering::Relaxed);
+                slots.push(Slot {
+                    client: build_client(tls, is_h2)?,
+                    is_h2,
+                    streams: Arc::default(),
+                });
                 &slots[slots.len() - 1]
             }
         };
@@ -280,9 +306,14 @@ impl Pool {
     }
 }
 
-fn build_client(tls: bool) -> Result<Client, ModelError> {
-    let built = tls_config(tls).and_then(|config| {
-        let client = Client::builder()
+fn build_client(tls: bool, is_h2: bool) -> Result<Client, ModelError> {
+    let built = tls_config(tls).and_then(|mut config| {
+        let mut client = Client::builder();
+        if is_h2 {
+            config.alpn_protocols = vec![b"h2".to_vec()];
+            client = client.http2_prior_knowledge();
+        }
+        let client = client
             .tls_backend_preconfigured(config)
             .connect_timeout(Duration::from_secs(20))
             .tcp_keepalive(Duration::from_secs(30))
@@ -329,6 +360,32 @@ mod tests {
             (HeaderName::from_static(name), value.parse().unwrap())
         };
         pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn clients_speak_what_the_server_is_known_to_speak() {
+        let pool = Pool::default();
+        let kinds = || -> Vec<bool> {
+            let slots = pool.slots.lock().unwrap();
+            slots.iter().map(|slot| slot.is_h2).collect()
+        };
+        let mut streams = Vec::new();
+        let mut fill = |clients: u32| {
+            for _ in 0..clients * STREAMS_A_CLIENT {
+                streams.push(pool.client(true).unwrap());
+            }
+        };
+        fill(1);
+        pool.learn(Version::HTTP_2);
+        fill(2);
+        assert_eq!(kinds(), [false, true, true]);
+        // Somebody else may stand there now.
+        pool.forget();
+        assert_eq!(kinds(), [false]);
+        fill(1);
+        pool.learn(Version::HTTP_11);
+        fill(1);
+        assert_eq!(kinds(), [false; 3]);
     }
 
     #[test]
