@@ -13,9 +13,11 @@ use std::time::Duration;
 
 const SIZES: [u64; 3] = [100, 1000, 10_000];
 /// Before each of a worker's two answers, in milliseconds. The gate lets a thousand requests
-/// through at a time and who came first goes first: of ten thousand workers none has its second
-/// turn before all had their first, which takes ten times as long.
+/// through at a time and who came first goes first: a worker has its second turn after all that
+/// had begun by then. Ten thousand take longer to begin.
 const DELAY: u64 = 2000;
+const DELAY_OF_MANY: u64 = 5000;
+const MANY: u64 = 5000;
 const EVERY: Duration = Duration::from_millis(50);
 
 /// What the process had at most.
@@ -34,13 +36,12 @@ pub(crate) fn run() -> anyhow::Result<Report> {
         None if options::is_try() => SIZES[..1].to_vec(),
         None => SIZES.to_vec(),
     };
-    let delay = match options::value("--delay") {
-        Some(text) => text.parse().context("--delay takes a number")?,
-        None => DELAY,
-    };
+    let given = options::value("--delay").map(|text| text.parse());
+    let given = given.transpose().context("--delay takes a number")?;
     let mut rows = Vec::new();
     for workers in sizes {
-        rows.push(crowded(&binary, workers, delay)?);
+        let usual = if workers < MANY { DELAY } else { DELAY_OF_MANY };
+        rows.push(crowded(&binary, workers, given.unwrap_or(usual))?);
     }
     let mut report = Report::default();
     let mut add = |name: &str, show: &dyn Fn(&Most) -> String| {
