@@ -12,7 +12,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Whether the terminal is ours now: a panic on any thread has to know.
@@ -20,6 +20,10 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 /// When a panic took it from us.
 static LOST: Mutex<Option<Instant>> = Mutex::new(None);
+/// Held while a picture is on its way to the terminal.
+static DRAWING: Mutex<()> = Mutex::new(());
+/// So long a panic waits for a picture to be whole. The one that panics may be who draws it.
+const WHOLE: Duration = Duration::from_millis(20);
 /// A process that lives so long after a panic goes on: the panic was caught.
 const CAUGHT: Duration = Duration::from_millis(300);
 
@@ -33,10 +37,13 @@ impl Screen {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                // What the panic says must be readable, and it may be the last that happens.
+                // What the panic says must be readable, and it may be the last that happens. The
+                // rest of a picture would otherwise be written over it.
+                let picture = picture_is_whole();
                 if give_back() {
                     *LOST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                 }
+                drop(picture);
                 before(panic);
             }));
         });
@@ -48,6 +55,7 @@ impl Screen {
 
     /// False while the terminal is not ours.
     pub(crate) fn draw(&mut self, app: &mut App) -> io::Result<bool> {
+        let _drawing = DRAWING.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_ours()? {
             return Ok(false);
         }
@@ -94,6 +102,21 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
+    }
+}
+
+/// Waits until nothing is being drawn, or for as long as that is worth.
+fn picture_is_whole() -> Option<MutexGuard<'static, ()>> {
+    let began = Instant::now();
+    loop {
+        match DRAWING.try_lock() {
+            Ok(held) => return Some(held),
+            Err(TryLockError::Poisoned(held)) => return Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < WHOLE => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => return None,
+        }
     }
 }
 
