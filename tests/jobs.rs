@@ -90,6 +90,21 @@ async fn a_stop_ends_everything_and_answers_only_then() {
 }
 
 #[tokio::test]
+async fn who_cleans_up_behind_itself_may_and_who_will_not_end_is_ended() {
+    let temp = tempfile::tempdir().unwrap();
+    let lock = temp.path().join("lock");
+    let polite = "(trap 'rm lock; exit' TERM; touch lock; while :; do sleep 0.02; done)";
+    let stubborn = "(trap '' TERM; while :; do sleep 0.02; done)";
+    let job = start(temp.path(), &format!("{polite} & {stubborn} & wait"));
+    while !lock.exists() {
+        tokio::task::yield_now().await;
+    }
+    job.end().await.unwrap();
+    assert!(!lock.exists());
+    assert_eq!(alive(temp.path()), 0);
+}
+
+#[tokio::test]
 async fn what_a_command_leaves_behind_lives_on_until_its_job_is_ended() {
     let temp = tempfile::tempdir().unwrap();
     let job = start(temp.path(), "echo hi; setsid sleep 300 & exit 3");

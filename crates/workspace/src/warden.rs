@@ -27,6 +27,8 @@ pub const ROLE: &str = "__warden";
 /// So long does the warden try to end what is below it. What cannot be ended by then is stuck in
 /// the kernel.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// So long whoever is asked to end may take for it.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// Runs a command under watch. Answers the exit code of the warden itself.
 pub fn main(mut command: impl Iterator<Item = OsString>) -> u8 {
@@ -164,17 +166,21 @@ fn hold_leash(unmade: &[PathBuf]) {
     std::process::exit(0);
 }
 
-/// Ends all that is below this process, until nothing is there. What is found is stopped first:
-/// a process that forks as fast as it is ended would otherwise stay ahead.
+/// Ends all that is below this process, until nothing is there. Each is asked first: git, for one,
+/// takes its locks away then, which would otherwise stay and stop the user's own git. What is
+/// still there is stopped before it is killed: a process that forks as fast as it is ended would
+/// otherwise stay ahead.
 fn end_all() {
+    for pid in alive() {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let began = Instant::now();
+    while began.elapsed() < GRACE && !alive().is_empty() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     let began = Instant::now();
     loop {
-        let below = below(getpid());
-        let alive: Vec<Pid> = below
-            .iter()
-            .filter(|(_, dead)| !dead)
-            .map(|(pid, _)| *pid)
-            .collect();
+        let alive = alive();
         if alive.is_empty() || began.elapsed() > PATIENCE {
             return;
         }
@@ -186,6 +192,13 @@ fn end_all() {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// All processes below this one that have not ended.
+fn alive() -> Vec<Pid> {
+    let below = below(getpid()).into_iter();
+    let alive = below.filter(|(_, dead)| !dead);
+    alive.map(|(pid, _)| pid).collect()
 }
 
 /// All processes below one, with whether they are dead and only wait to be reaped.

@@ -84,7 +84,7 @@ impl Worktrees {
         let words = ["worktree", "add", "--no-checkout", "--lock", "--reason"].map(OsStr::new);
         let more = [OsStr::new(&reason), OsStr::new("--"), path, branch];
         let args = [&words[..], &more[..]].concat();
-        self.git.patiently(&self.root, &args).await?;
+        self.git.surely(&self.root, &args).await?;
         // From here on nobody else is concerned: what follows has an index of its own.
         drop(held);
         let missing = || WorktreeError::Refused("git does not know the new worktree".to_owned());
@@ -164,7 +164,7 @@ impl Worktrees {
             &tree.base,
             &none,
         ];
-        match self.git.patiently(&self.root, &args).await {
+        match self.git.surely(&self.root, &args).await {
             Ok(_) => Ok(()),
             Err(error) if error.to_string().contains("'refs/heads/gaffer' exists") => {
                 Err(WorktreeError::InTheWay(tree.branch.clone()))
@@ -245,11 +245,11 @@ impl Worktrees {
         if self.own(path).is_some_and(is_ours) {
             let unlock = ["worktree", "unlock"].map(OsStr::new);
             let args = [&unlock[..], &[name]].concat();
-            self.git.patiently(&self.root, &args).await?;
+            self.git.surely(&self.root, &args).await?;
         }
         let remove = ["worktree", "remove"].map(OsStr::new);
         let args = [&remove[..], &[name]].concat();
-        self.git.patiently(&self.root, &args).await?;
+        self.git.surely(&self.root, &args).await?;
         Ok(())
     }
 }

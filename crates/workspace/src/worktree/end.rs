@@ -132,7 +132,7 @@ impl Worktrees {
     pub(super) async fn delete_branch(&self, tree: &Worktree, tip: &str) -> Result<(), GitError> {
         let reference = tree.reference();
         let args = ["update-ref", "--no-deref", "-d", &reference, tip];
-        self.git.patiently(&self.root, &args).await.map(drop)
+        self.git.surely(&self.root, &args).await.map(drop)
     }
 
     /// Whether all of a branch is in others as well, or is where it began.

@@ -305,9 +305,32 @@ impl Git {
         cwd: &Path,
         args: &[A],
     ) -> Result<Vec<u8>, GitError> {
+        self.again(cwd, args, false).await
+    }
+
+    /// The same, and nothing cuts it short once it has begun. For short steps that lock what all
+    /// checkouts share: a lock that is left there would stop the user's own git as well.
+    pub(super) async fn surely<A: AsRef<OsStr>>(
+        &self,
+        cwd: &Path,
+        args: &[A],
+    ) -> Result<Vec<u8>, GitError> {
+        self.again(cwd, args, true).await
+    }
+
+    async fn again<A: AsRef<OsStr>>(
+        &self,
+        cwd: &Path,
+        args: &[A],
+        is_sure: bool,
+    ) -> Result<Vec<u8>, GitError> {
         let mut tried = 1;
         loop {
-            match self.ask(cwd, args).await {
+            let done = match is_sure {
+                true => self.through(cwd, args).await.and_then(Said::well),
+                false => self.ask(cwd, args).await,
+            };
+            match done {
                 Err(error) if error.is_lock() && tried < TRIES => {
                     tokio::time::sleep(PAUSE * tried).await;
                     tried += 1;

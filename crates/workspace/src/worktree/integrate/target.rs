@@ -133,7 +133,7 @@ impl Worktrees {
                 let words = ["update-ref", "--no-deref", "--create-reflog"];
                 let more = ["-m", "gaffer: integrate", &reference, commit, old];
                 let args = [&words[..], &more[..]].concat();
-                let moved = self.git.patiently(&self.root, &args).await;
+                let moved = self.git.surely(&self.root, &args).await;
                 moved.map_err(|error| moved_meanwhile(&branch, &error.to_string()))?;
                 Ok(branch)
             }
